@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What load generators print, turned into throughput. One table of formats (analysis/client/ has a file each); the
+ * format is found by the command's name and by its lines. Called by attribution.
+ */
+#ifndef HG_CLIENT_OUTPUT_H
+#define HG_CLIENT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/hg_model.h"
+
+struct hg_client_point {
+	uint64_t time_ns; /* end of the interval, CLOCK_MONOTONIC */
+	double value;     /* per second, in the interval */
+};
+
+struct hg_client_result {
+	const char *format;    /* "wrk", "regex", ...; NULL: nothing recognised */
+	bool valid;            /* value is set */
+	double value;          /* completions per second */
+	char unit[24];         /* "requests/s", "bit/s", "queries/s" */
+	char source[96];       /* "wrk's output: Requests/sec" */
+	double completed;      /* in all; 0 unknown */
+	double duration_s;     /* as the client says; 0 unknown */
+	double concurrency;    /* connections or outstanding requests; 0 unknown */
+	double threads;        /* 0 unknown */
+	double latency_mean_s; /* 0 unknown */
+	double offered;        /* rate that it was told to offer; 0: as fast as it can (closed loop) or unknown */
+	bool closed_loop;      /* known to send the next request when the last one is answered */
+	double errors;         /* failed or refused, timeouts, non-2xx */
+	struct hg_client_point *series; /* owned */
+	size_t series_count;
+};
+
+/*
+ * argv: CMD as one string. name and regex: --client and --client-regex or NULL; the regex's first group is the number.
+ * Never fails: what is not recognised leaves format NULL with the reason in source.
+ */
+void hg_client_output_parse(const struct hg_line *lines, size_t count, const char *argv,
+			    const char *name, const char *regex, struct hg_client_result *out);
+void hg_client_result_clear(struct hg_client_result *r);
+
+#endif

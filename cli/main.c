@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/hg_cli.h"
+
+const struct hg_verb hg_verbs[] = {
+	{NULL, NULL, NULL},
+};
+
+static void usage(FILE *out)
+{
+	fputs("Usage: hourglass VERB [OPTIONS]\n\n"
+	      "Names what limits a running benchmark, with the evidence.\n\n",
+	      out);
+	for (const struct hg_verb *v = hg_verbs; v->name; v++)
+		fprintf(out, "  %-12s %s\n", v->name, v->help);
+	fputs("\n'hourglass VERB --help' explains a verb; hourglass(1) has examples.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+
+	if (argc < 2) {
+		usage(stderr);
+		return HG_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return HG_EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("hourglass " HG_VERSION);
+		return HG_EXIT_OK;
+	}
+	for (const struct hg_verb *v = hg_verbs; v->name; v++) {
+		if (strcmp(argv[1], v->name))
+			continue;
+		snprintf(name, sizeof(name), "hourglass %s", v->name);
+		argv[1] = name;
+		return v->run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "hourglass: '%s' is no verb; 'hourglass --help' lists them\n", argv[1]);
+	return HG_EXIT_USAGE;
+}

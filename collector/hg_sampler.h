@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Everything that is sampled ten times a second from outside the events: /proc/stat, schedstat, cpu.stat,
+ * clocks, RSS, and what sleeping threads wait in. One table of samplers in hg_sampler.c; a new one is a row
+ * and a file. Its figures are the second, independent proof of a verdict, so none may come from the probes.
+ */
+#ifndef HG_SAMPLER_H
+#define HG_SAMPLER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/hg_writer.h"
+
+struct hg_sampler;
+
+int hg_sampler_new(struct hg_sampler **out);
+void hg_sampler_free(struct hg_sampler *s);
+
+/*
+ * A task whose schedstat is read from now on (members, wakers, competitors). At most 4096; beyond
+ * that the oldest without the TARGET or CLIENT role goes first. Files are opened once and re-read.
+ * Idempotent per lane; role is updated. A task that is already gone is no error.
+ */
+int hg_sampler_task_add(struct hg_sampler *s, uint32_t lane, pid_t tid, pid_t tgid, uint32_t role);
+/* Takes the last sample that is still to be had (none after exit is no error). */
+void hg_sampler_task_remove(struct hg_sampler *s, uint32_t lane);
+
+/*
+ * Writes one sample of everything at now_ns (CLOCK_MONOTONIC). Bounded work: the wait samples of at most 256 target threads a tick,
+ * taking turns. 0 or -errno of the writer; what cannot be read is left out.
+ */
+int hg_sampler_tick(struct hg_sampler *s, struct hg_writer *w, uint64_t now_ns);
+
+#endif

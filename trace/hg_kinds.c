@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace/hg_kinds.h"
+
+#include "base/hg_base.h"
+
+#define PLAIN(n)  {(n), HG_ENC_PLAIN, HG_SHOW_DEC}
+#define DELTA(n)  {(n), HG_ENC_DELTA, HG_SHOW_DEC}
+#define NS(n)     {(n), HG_ENC_PLAIN, HG_SHOW_NS}
+#define NS_SUM(n) {(n), HG_ENC_DELTA, HG_SHOW_NS}
+#define HEX(n)    {(n), HG_ENC_PLAIN, HG_SHOW_HEX}
+#define STR(n)    {(n), HG_ENC_PLAIN, HG_SHOW_STR}
+#define LANE(n)   {(n), HG_ENC_PLAIN, HG_SHOW_LANE}
+
+const struct hg_kind_desc hg_kinds[] = {
+	{HG_KIND_TASK, 10, "task", "first sight of a task: (tid, start time) gets a lane",
+	 {LANE("lane"), DELTA("tid"), DELTA("tgid"), DELTA("nstid"), DELTA("ppid"), NS_SUM("start_ns"),
+	  STR("comm"), PLAIN("cgroup"), HEX("flags"), PLAIN("cpus")}},
+	{HG_KIND_TASK_NAME, 3, "task_name", "a task was renamed or ran another program",
+	 {LANE("lane"), STR("comm"), STR("exe")}},
+	{HG_KIND_ROLE, 3, "role", "what a lane is from here on: target 1, client 2, promoted 4, all 8",
+	 {LANE("lane"), HEX("role"), PLAIN("target")}},
+	{HG_KIND_SEED, 5, "seed", "state of a task when recording began",
+	 {LANE("lane"), PLAIN("state"), PLAIN("cpu"), PLAIN("sysnr"), HEX("arg0")}},
+	{HG_KIND_AFFINITY, 3, "affinity", "CPUs that a task may use, when they changed",
+	 {LANE("lane"), PLAIN("count"), HEX("mask0")}},
+	{HG_KIND_MARK, 2, "mark", "begin 1, client start 2, client end 3, end 4",
+	 {PLAIN("what"), PLAIN("arg")}},
+	{HG_KIND_PROBE, 4, "probe", "a probe, and why it is not attached",
+	 {PLAIN("id"), STR("name"), PLAIN("attached"), STR("why")}},
+	{HG_KIND_CLIENT, 5, "client", "the client command or log",
+	 {PLAIN("tid"), STR("argv"), STR("log"), STR("format"), STR("regex")}},
+
+	{HG_KIND_SWITCH, 4, "switch", "prev leaves a CPU, next gets it",
+	 {{"prev", HG_ENC_PREV, HG_SHOW_LANE}, LANE("next"), HEX("state"), HEX("flags")}},
+	{HG_KIND_SWITCH_BLOCK, 9, "switch_block", "a switch whose prev blocks in a system call",
+	 {{"prev", HG_ENC_PREV, HG_SHOW_LANE}, LANE("next"), HEX("state"), HEX("flags"), PLAIN("sysnr"),
+	  HEX("arg0"), HEX("arg1"), HEX("arg2"), PLAIN("holder")}},
+	{HG_KIND_WAKEUP, 6, "wakeup", "a task becomes runnable, by whom, in which context",
+	 {LANE("lane"), PLAIN("cpu"), LANE("waker"), PLAIN("ctx"), PLAIN("vec"), HEX("flags")}},
+	{HG_KIND_SOFTIRQ, 6, "softirq", "a softirq, or a run of short ones, that just ended",
+	 {NS("dur"), NS("span"), PLAIN("vec"), PLAIN("ctx"), LANE("lane"), PLAIN("count")}},
+	{HG_KIND_IRQ, 5, "irq", "a hard interrupt, or a run of short ones, that just ended",
+	 {NS("dur"), NS("span"), PLAIN("irq"), LANE("lane"), PLAIN("count")}},
+	{HG_KIND_MIGRATE, 3, "migrate", "a task moves to another CPU's run queue",
+	 {LANE("lane"), PLAIN("from"), PLAIN("to")}},
+	{HG_KIND_FORK, 2, "fork", "a task is created", {LANE("parent"), LANE("child")}},
+	{HG_KIND_EXEC, 2, "exec", "a task runs another program", {LANE("lane"), PLAIN("old_tid")}},
+	{HG_KIND_EXIT, 2, "exit", "a task is dead", {LANE("lane"), PLAIN("code")}},
+	{HG_KIND_LOSS, 3, "loss", "events that were dropped for want of room",
+	 {PLAIN("probe"), PLAIN("count"), NS("since")}},
+
+	{HG_KIND_CPU_TIMES, 9, "cpu_times", "/proc/stat of one CPU",
+	 {PLAIN("cpu"), NS_SUM("user"), NS_SUM("nice"), NS_SUM("system"), NS_SUM("idle"), NS_SUM("iowait"),
+	  NS_SUM("irq"), NS_SUM("softirq"), NS_SUM("steal")}},
+	{HG_KIND_CPU_BUSY, 6, "cpu_busy", "totals of one CPU kept by the switch probe",
+	 {PLAIN("cpu"), NS_SUM("busy"), NS_SUM("idle"), NS_SUM("softirq"), NS_SUM("irq"),
+	  DELTA("switches")}},
+	{HG_KIND_SCHEDSTAT, 4, "schedstat", "run time and run-queue delay of a task, by the kernel",
+	 {LANE("lane"), NS_SUM("run"), NS_SUM("delay"), DELTA("slices")}},
+	{HG_KIND_CGROUP_CPU, 8, "cgroup_cpu", "cpu.stat and limits of a cgroup of the target",
+	 {STR("path"), DELTA("periods"), DELTA("throttled"), NS_SUM("throttled_ns"), NS_SUM("usage_ns"),
+	  PLAIN("quota_us"), PLAIN("period_us"), PLAIN("targets")}},
+	{HG_KIND_CLOCK, 4, "clock", "clocks read at one moment",
+	 {DELTA("tsc"), DELTA("monotonic"), DELTA("realtime"), DELTA("boottime")}},
+	{HG_KIND_RSS, 2, "rss", "resident memory of a target process", {PLAIN("tgid"), DELTA("bytes")}},
+	{HG_KIND_WAIT_SAMPLE, 6, "wait_sample", "system call in which a target thread was found asleep",
+	 {LANE("lane"), PLAIN("sysnr"), HEX("arg0"), HEX("arg1"), HEX("arg2"), HEX("word")}},
+	{HG_KIND_OWN, 5, "own", "hourglass's own use of the machine",
+	 {NS_SUM("cpu"), PLAIN("rss_bytes"), DELTA("events"), DELTA("bytes"), PLAIN("ring_bytes")}},
+	{HG_KIND_PROBE_COST, 4, "probe_cost", "run time of a probe, measured part of the time",
+	 {PLAIN("id"), PLAIN("runs"), PLAIN("measured"), NS("ns")}},
+	{HG_KIND_TASK_TIMES, 3, "task_times", "user and system time of a task, by the kernel's tick",
+	 {LANE("lane"), NS_SUM("user"), NS_SUM("system")}},
+
+	{HG_KIND_LINE, 2, "line", "a line of the client's output", {PLAIN("fd"), STR("text")}},
+};
+
+const size_t hg_kinds_count = HG_ARRAY_SIZE(hg_kinds);
+
+const struct hg_kind_desc *hg_kind_find(uint16_t kind)
+{
+	/* Kinds are few and small: an index built at first use would need a lock. */
+	for (size_t i = 0; i < hg_kinds_count; i++) {
+		if (hg_kinds[i].kind == kind)
+			return &hg_kinds[i];
+	}
+	return NULL;
+}
