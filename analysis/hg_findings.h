@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/hg_arena.h"
 #include "analysis/hg_client_output.h"
 #include "analysis/hg_model.h"
 
@@ -107,14 +108,21 @@ struct hg_findings {
 	double clock_error_ns;     /* of the host: 0 */
 	char health[256];          /* the reader's sentence, "" if the file is in order */
 	json_t *environment;       /* or NULL */
-	const struct hg_model *model; /* for names of probes */
-	void *arena;
+	struct hg_model *model; /* for names of probes; owned; NULL: probes are shown by number */
+	struct hg_arena *arena; /* owned; all strings and lists above but client's series and environment */
 };
 
 /* Analyses a file's window. 0 or -errno with one message. */
 int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, const char *client_name,
 		     const char *client_regex, struct hg_findings **out);
+/* f itself is from calloc. NULL does nothing. */
 void hg_findings_free(struct hg_findings *f);
+
+/*
+ * Fills f->rows from the model's lanes: the max_rows (0: 20) of the target and the client, and as many of the rest, with
+ * most time not spent asleep, then a row "others" per role that keeps the sums. Uses f->arena. 0 or -ENOMEM.
+ */
+int hg_findings_rows(struct hg_findings *f, const struct hg_model *m, unsigned int max_rows);
 
 /* Renderers. Text is at most 80 columns. */
 int hg_findings_text(const struct hg_findings *f, FILE *out);
