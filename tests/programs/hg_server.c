@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A TCP server with fixed-size requests and responses, whose limit is chosen by its options: what a
+ * request costs in CPU, sleep and lock, and which threads pay. Prints "port: N" once it listens.
+ * Runs until it is killed.
+ *
+ * loop        event loops, each connection belongs to one of them
+ * connection  a thread for each connection
+ * pool        event loops that only read and hand requests to workers, which wait on a condition
+ * variable
+ */
+#include <argp.h>
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/programs/hg_program.h"
+
+enum { SIZE_MAX_BYTES = 65536, LOCKS_MAX = 1024 };
+enum model { MODEL_LOOP, MODEL_CONNECTION, MODEL_POOL };
+
+struct connection {
+	int fd;
+	unsigned int number;
+	size_t filled;
+	pthread_mutex_t writing; /* two workers may answer one connection */
+	atomic_uint users;	 /* the reader and the queued requests */
+	atomic_bool gone;
+	char buffer[];
+};
+
+struct request {
+	struct request *next;
+	struct connection *connection;
+};
+
+static struct {
+	const char *address, *name, *thread, *worker;
+	enum model model;
+	uint16_t port;
+	unsigned int loops, workers, locks;
+	size_t size;
+	double loop_burn_us, burn_us, sleep_us, lock_burn_us, lock_sleep_us;
+	cpu_set_t cpus;
+} opts = {.address = "127.0.0.1", .loops = 1, .workers = 1, .locks = 1, .size = 64};
+
+static pthread_mutex_t locks[LOCKS_MAX];
+static int *epolls;
+static int listener = -1;
+
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t filled;
+	struct request *first, **last;
+} queue = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, &queue.first};
+
+enum { OPT_LOOP_BURN = 256, OPT_LOCK_BURN, OPT_LOCK_SLEEP, OPT_LOCKS, OPT_PORT, OPT_WORKER_NAME };
+
+static const struct argp_option options[] = {
+	{"model", 'm', "MODEL", 0, "loop, connection or pool (loop)", 0},
+	{"address", 'a', "IP", 0, "IPv4 address to listen on (127.0.0.1)", 0},
+	{"port", OPT_PORT, "N", 0, "Port (0: any that is free)", 0},
+	{"loops", 'l', "N", 0, "Event loops, with loop and pool (1)", 0},
+	{"workers", 'w', "N", 0, "Workers, with pool (1)", 0},
+	{"loop-burn-us", OPT_LOOP_BURN, "US", 0, "CPU per request of the event loop, with pool", 0},
+	{"burn-us", 'b', "US", 0, "CPU per request", 0},
+	{"sleep-us", 's', "US", 0, "Sleep per request", 0},
+	{"lock-burn-us", OPT_LOCK_BURN, "US", 0, "CPU per request with the lock held", 0},
+	{"lock-sleep-us", OPT_LOCK_SLEEP, "US", 0, "Sleep per request with the lock held", 0},
+	{"locks", OPT_LOCKS, "N", 0, "Locks, one of them for each connection in turn (1)", 0},
+	{"size", 'z', "BYTES", 0, "Of request and response (64)", 0},
+	{"name", 'n', "COMM", 0, "Name of the process", 0},
+	{"thread-name", 'N', "COMM", 0, "Name of loops and connections, a number is appended", 0},
+	{"worker-name", OPT_WORKER_NAME, "COMM", 0, "Name of workers, a number is appended", 0},
+	{"cpus", 'c', "LIST", 0, "CPUs to stay on", 0},
+	{0},
+};
+
+static enum model model_parse(const char *text)
+{
+	static const char *const names[] = {"loop", "connection", "pool"};
+
+	for (unsigned int i = 0; i < 3; i++) {
+		if (!strcmp(text, names[i]))
+			return (enum model)i;
+	}
+	errno = 0;
+	die("--model: '%s' is not loop, connection or pool", text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'm':
+		opts.model = model_parse(arg);
+		break;
+	case 'a':
+		opts.address = arg;
+		break;
+	case OPT_PORT:
+		opts.port = (uint16_t)number(arg, "--port");
+		break;
+	case 'l':
+		opts.loops = (unsigned int)number(arg, "--loops");
+		break;
+	case 'w':
+		opts.workers = (unsigned int)number(arg, "--workers");
+		break;
+	case OPT_LOOP_BURN:
+		opts.loop_burn_us = number(arg, "--loop-burn-us");
+		break;
+	case 'b':
+		opts.burn_us = number(arg, "--burn-us");
+		break;
+	case 's':
+		opts.sleep_us = number(arg, "--sleep-us");
+		break;
+	case OPT_LOCK_BURN:
+		opts.lock_burn_us = number(arg, "--lock-burn-us");
+		break;
+	case OPT_LOCK_SLEEP:
+		opts.lock_sleep_us = number(arg, "--lock-sleep-us");
+		break;
+	case OPT_LOCKS:
+		opts.locks = (unsigned int)number(arg, "--locks");
+		break;
+	case 'z':
+		opts.size = (size_t)number(arg, "--size");
+		break;
+	case 'n':
+		opts.name = arg;
+		break;
+	case 'N':
+		opts.thread = arg;
+		break;
+	case OPT_WORKER_NAME:
+		opts.worker = arg;
+		break;
+	case 'c':
+		cpus_parse(arg, &opts.cpus);
+		break;
+	case ARGP_KEY_END:
+		if (!opts.loops || opts.loops > 1000 || !opts.workers || opts.workers > 1000)
+			argp_error(state, "threads: 1 to 1000");
+		if (!opts.locks || opts.locks > LOCKS_MAX)
+			argp_error(state, "--locks: 1 to %d", LOCKS_MAX);
+		if (!opts.size || opts.size > SIZE_MAX_BYTES)
+			argp_error(state, "--size: 1 to %d", SIZE_MAX_BYTES);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static struct connection *connection_make(int fd)
+{
+	static unsigned int next;
+	struct connection *c = calloc(1, sizeof(*c) + opts.size);
+	int one = 1;
+
+	if (!c)
+		die("calloc");
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	c->fd = fd;
+	c->number = next++;
+	c->users = 1;
+	pthread_mutex_init(&c->writing, NULL);
+	return c;
+}
+
+static void connection_put(struct connection *c)
+{
+	if (atomic_fetch_sub(&c->users, 1) != 1)
+		return;
+	close(c->fd);
+	pthread_mutex_destroy(&c->writing);
+	free(c);
+}
+
+/* Takes what has come, up to one request. 1: a whole request is here, 0: not yet, -1: the peer has
+ * gone. */
+static int request_read(struct connection *c, int flags)
+{
+	ssize_t got = recv(c->fd, c->buffer + c->filled, opts.size - c->filled, flags);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0)
+		return -1;
+	c->filled += (size_t)got;
+	if (c->filled < opts.size)
+		return 0;
+	c->filled = 0;
+	return 1;
+}
+
+static void response_write(struct connection *c)
+{
+	static const char zeros[SIZE_MAX_BYTES];
+	size_t sent = 0;
+
+	pthread_mutex_lock(&c->writing);
+	while (sent < opts.size && !c->gone) {
+		ssize_t n =
+			send(c->fd, zeros + sent, opts.size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		struct pollfd writable = {c->fd, POLLOUT, 0};
+
+		if (n >= 0)
+			sent += (size_t)n;
+		else if (errno == EAGAIN)
+			poll(&writable, 1, -1);
+		else if (errno != EINTR)
+			c->gone = true;
+	}
+	pthread_mutex_unlock(&c->writing);
+}
+
+/* What a request costs. */
+static void serve(struct connection *c)
+{
+	burn_us(opts.burn_us);
+	sleep_us(opts.sleep_us);
+	if (opts.lock_burn_us > 0 || opts.lock_sleep_us > 0) {
+		pthread_mutex_t *lock = &locks[c->number % opts.locks];
+
+		pthread_mutex_lock(lock);
+		burn_us(opts.lock_burn_us);
+		sleep_us(opts.lock_sleep_us);
+		pthread_mutex_unlock(lock);
+	}
+	response_write(c);
+}
+
+static void *worker(void *arg)
+{
+	thread_name(opts.worker ? opts.worker : opts.thread, (int)(intptr_t)arg);
+	for (;;) {
+		struct request *r;
+
+		pthread_mutex_lock(&queue.mutex);
+		while (!queue.first)
+			pthread_cond_wait(&queue.filled, &queue.mutex);
+		r = queue.first;
+		queue.first = r->next;
+		if (!queue.first)
+			queue.last = &queue.first;
+		pthread_mutex_unlock(&queue.mutex);
+		serve(r->connection);
+		connection_put(r->connection);
+		free(r);
+	}
+	return NULL;
+}
+
+static void hand_over(struct connection *c)
+{
+	struct request *r = malloc(sizeof(*r));
+
+	if (!r)
+		die("malloc");
+	burn_us(opts.loop_burn_us);
+	atomic_fetch_add(&c->users, 1);
+	*r = (struct request){NULL, c};
+	pthread_mutex_lock(&queue.mutex);
+	*queue.last = r;
+	queue.last = &r->next;
+	pthread_mutex_unlock(&queue.mutex);
+	pthread_cond_signal(&queue.filled);
+}
+
+static void connection_ready(int epoll, struct connection *c)
+{
+	int state = request_read(c, MSG_DONTWAIT);
+
+	if (state < 0) {
+		epoll_ctl(epoll, EPOLL_CTL_DEL, c->fd, NULL);
+		connection_put(c);
+	} else if (state && opts.model == MODEL_POOL) {
+		hand_over(c);
+	} else if (state) {
+		serve(c);
+	}
+}
+
+/* Gives a new connection to the loops in turn. */
+static void loop_accept(void)
+{
+	static unsigned int turn;
+	struct epoll_event event = {.events = EPOLLIN};
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	event.data.ptr = connection_make(fd);
+	if (epoll_ctl(epolls[turn++ % opts.loops], EPOLL_CTL_ADD, fd, &event))
+		die("epoll_ctl");
+}
+
+static void *loop(void *arg)
+{
+	int number = (int)(intptr_t)arg;
+	struct epoll_event events[64];
+
+	if (number)
+		thread_name(opts.thread, number);
+	for (;;) {
+		int count = epoll_wait(epolls[number], events, 64, -1);
+
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.ptr)
+				connection_ready(epolls[number], events[i].data.ptr);
+			else
+				loop_accept();
+		}
+	}
+	return NULL;
+}
+
+static void *connection_thread(void *arg)
+{
+	struct connection *c = arg;
+	int state;
+
+	thread_name(opts.thread, (int)c->number);
+	while ((state = request_read(c, 0)) >= 0) {
+		if (state)
+			serve(c);
+	}
+	connection_put(c);
+	return NULL;
+}
+
+static void start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, run, arg);
+	if (errno)
+		die("pthread_create");
+	pthread_detach(thread);
+}
+
+static void listen_start(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(opts.port)};
+	socklen_t length = sizeof(address);
+	int one = 1;
+
+	if (inet_pton(AF_INET, opts.address, &address.sin_addr) != 1)
+		die("'%s' is no IPv4 address", opts.address);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0)
+		die("socket");
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(listener, 1024) || getsockname(listener, (struct sockaddr *)&address, &length))
+		die("cannot listen on %s:%u", opts.address, opts.port);
+	printf("port: %u\n", ntohs(address.sin_port));
+	fflush(stdout);
+}
+
+static void __attribute__((noreturn)) serve_threads(void)
+{
+	for (;;) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			start(connection_thread, connection_make(fd));
+		else if (errno != EINTR && errno != ECONNABORTED)
+			die("accept");
+	}
+}
+
+static void serve_loops(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	epolls = calloc(opts.loops, sizeof(*epolls));
+	if (!epolls)
+		die("calloc");
+	for (unsigned int i = 0; i < opts.loops; i++) {
+		epolls[i] = epoll_create1(EPOLL_CLOEXEC);
+		if (epolls[i] < 0)
+			die("epoll_create1");
+	}
+	if (epoll_ctl(epolls[0], EPOLL_CTL_ADD, listener, &event))
+		die("epoll_ctl");
+	for (unsigned int i = 0; opts.model == MODEL_POOL && i < opts.workers; i++)
+		start(worker, (void *)(intptr_t)i);
+	for (unsigned int i = 1; i < opts.loops; i++)
+		start(loop, (void *)(intptr_t)i);
+	loop(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const struct argp argp = {options, parse, NULL, "A TCP server with a limit of choice.",
+				  NULL,	   NULL,  NULL};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	thread_name(opts.name, -1);
+	cpus_pin(&opts.cpus);
+	for (unsigned int i = 0; i < LOCKS_MAX; i++)
+		pthread_mutex_init(&locks[i], NULL);
+	listen_start();
+	if (opts.model == MODEL_CONNECTION)
+		serve_threads();
+	serve_loops();
+	return 0;
+}
