@@ -84,6 +84,7 @@ struct hg_cpu {
 	struct hg_series probe_busy; /* CPU_BUSY: a: busy, b: switches */
 	uint64_t softirq_ns, irq_ns; /* events, in the window */
 	uint64_t softirq_vec_ns[10];
+	uint64_t *sub_known_ns; /* [subwindows] time in which a known lane other than idle ran on it */
 };
 
 struct hg_cgroup {
