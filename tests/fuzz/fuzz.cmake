@@ -18,8 +18,9 @@ foreach(source ${fuzz_sources})
     if(IS_DIRECTORY ${corpus})
       set(seeds ${corpus})
     endif()
+    # libFuzzer's own exit code for a crash is 77, which would pass for a skip.
     hg_test(${name} LABELS fuzz TIMEOUT 120
-            COMMAND ${name} -max_total_time=30 -timeout=10 -rss_limit_mb=1024 ${work} ${seeds})
+            COMMAND ${name} -error_exitcode=1 -max_total_time=30 -artifact_prefix=${work}_ -timeout=10 -rss_limit_mb=1024 ${work} ${seeds})
   else()
     add_executable(${name} ${source} ${CMAKE_CURRENT_LIST_DIR}/hg_fuzz_main.c)
     if(IS_DIRECTORY ${corpus})
