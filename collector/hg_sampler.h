@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything that is sampled ten times a second from outside the events: /proc/stat, schedstat, cpu.stat,
- * clocks, RSS, and what sleeping threads wait in. One table of samplers in hg_sampler.c; a new one is a row
- * and a file. Its figures are the second, independent proof of a verdict, so none may come from the probes.
+ * Everything that is sampled ten times a second from outside the events: /proc/stat, schedstat,
+ * cpu.stat, clocks, RSS, and what sleeping threads wait in. One table of samplers in hg_sampler.c;
+ * a new one is a row and a file. Its figures are the second, independent proof of a verdict, so
+ * none may come from the probes.
  */
 #ifndef HG_SAMPLER_H
 #define HG_SAMPLER_H
@@ -27,9 +28,13 @@ int hg_sampler_task_add(struct hg_sampler *s, uint32_t lane, pid_t tid, pid_t tg
 void hg_sampler_task_remove(struct hg_sampler *s, uint32_t lane);
 
 /*
- * Writes one sample of everything at now_ns (CLOCK_MONOTONIC). Bounded work: the wait samples of at most 256 target threads a tick,
- * taking turns. 0 or -errno of the writer; what cannot be read is left out.
+ * Writes one sample of everything; records carry the time of their own read, at or after now_ns
+ * (CLOCK_MONOTONIC). Bounded work: at most 512 schedstats a tick, clients first, the others taking
+ * turns; wait samples of at most 256 target threads. A task that was added since the last tick is
+ * read whatever their number. 0 or -errno of the writer; what cannot be read is left out.
  */
 int hg_sampler_tick(struct hg_sampler *s, struct hg_writer *w, uint64_t now_ns);
+/* The last tick, before the probes are detached: every task once more, without turns. */
+int hg_sampler_final(struct hg_sampler *s, struct hg_writer *w, uint64_t now_ns);
 
 #endif
