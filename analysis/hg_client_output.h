@@ -40,6 +40,8 @@ struct hg_client_result {
  */
 void hg_client_output_parse(const struct hg_line *lines, size_t count, const char *argv,
 			    const char *name, const char *regex, struct hg_client_result *out);
+/* Name of format i, for --client; NULL behind the last. */
+const char *hg_client_format_name(size_t i);
 void hg_client_result_clear(struct hg_client_result *r);
 
 #endif

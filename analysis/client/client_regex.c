@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* --client-regex: a POSIX extended expression whose first group is the rate. */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/client/hg_client_format.h"
+
+#define PATTERN_MAX    256
+#define LINE_MAX_CHARS 1024
+#define REPEATS_MAX    1000
+
+/*
+ * The expression may come from a file that somebody else made. glibc expands {m,n} in memory,
+ * nested ones multiplied, and back references take exponential time: neither is needed to pick a
+ * number out of a line.
+ */
+static const char *dangerous(const char *regex)
+{
+	unsigned long product = 1;
+
+	if (strlen(regex) > PATTERN_MAX)
+		return "is longer than 256 characters";
+	for (const char *p = regex; *p; p++) {
+		if (p[0] == '\\' && p[1] >= '0' && p[1] <= '9')
+			return "has a back reference";
+		if (p[0] == '\\' && p[1]) {
+			p++;
+			continue;
+		}
+		if (*p != '{')
+			continue;
+		for (p++; *p && *p != '}'; p++) {
+			unsigned long n = strtoul(p, NULL, 10);
+
+			product *= n > 1 ? HG_MIN(n, (unsigned long)REPEATS_MAX + 1) : 1;
+			if (product > REPEATS_MAX)
+				return "repeats too often";
+			p += strspn(p, "0123456789");
+			if (*p != ',')
+				break;
+		}
+		if (!*p)
+			break;
+	}
+	return NULL;
+}
+
+static bool match(const regex_t *re, const char *line, double *out)
+{
+	char copy[LINE_MAX_CHARS];
+	regmatch_t groups[2];
+	const char *p;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	if (regexec(re, copy, 2, groups, 0) || groups[1].rm_so < 0)
+		return false;
+	copy[groups[1].rm_eo] = '\0';
+	p = copy + groups[1].rm_so;
+	return hg_client_number(&p, out) && !p[strspn(p, " \t")];
+}
+
+bool hg_client_regex(const struct hg_line *lines, size_t count, const char *regex,
+		     struct hg_client_result *out)
+{
+	const char *why = dangerous(regex);
+	double value, sum = 0;
+	regex_t re;
+	size_t n = 0;
+
+	if (!why && regcomp(&re, regex, REG_EXTENDED))
+		why = "is not a POSIX extended regular expression";
+	else if (!why && !re.re_nsub) {
+		regfree(&re);
+		why = "has no group (...) for the number";
+	}
+	if (why) {
+		snprintf(out->source, sizeof(out->source), "--client-regex %s", why);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!match(&re, lines[i].text, &value))
+			continue;
+		hg_client_series_add(out, lines[i].time_ns, value);
+		sum += value;
+		n++;
+	}
+	regfree(&re);
+	if (n < 2) { /* one figure is a result, not a series */
+		free(out->series);
+		out->series = NULL;
+		out->series_count = 0;
+	}
+	snprintf(out->unit, sizeof(out->unit), "1/s");
+	if (n > 1)
+		snprintf(out->source, sizeof(out->source), "--client-regex: mean of %zu lines", n);
+	else
+		snprintf(out->source, sizeof(out->source), "--client-regex: %s",
+			 n ? "one line (no series)"
+			   : "no line matches with a number in its first group");
+	out->value = n ? sum / (double)n : 0;
+	return n;
+}
