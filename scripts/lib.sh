@@ -88,16 +88,16 @@ install_for()
 	}
 }
 
-# build PRESET [TARGET...]: configure and build; the log is shown only when it fails.
+# build PRESET TARGET [CMAKE-OPTION...]: configure and build; the log is shown only when it fails.
 build()
 {
-	local preset=$1 log
-	shift
+	local preset=$1 target=$2 log
+	shift 2
 
 	log=$(mktemp) || die "cannot make a temporary file"
 	say "building (preset $preset)"
-	if ! (cd "$source_dir" && cmake --preset "$preset" &&
-		cmake --build --preset "$preset" ${1:+--target "$@"}) > "$log" 2>&1 < /dev/null; then
+	if ! (cd "$source_dir" && cmake --preset "$preset" "$@" &&
+		cmake --build --preset "$preset" --target "$target") > "$log" 2>&1 < /dev/null; then
 		tail -n 100 "$log" >&2
 		rm -f "$log"
 		die "the build failed (preset $preset): its last lines are above"
