@@ -27,8 +27,9 @@ struct hg_chunk_info {
 	uint64_t raw_bytes;  /* after decompression */
 	uint64_t first_ns, last_ns;
 	uint64_t lost;
-	uint64_t sequence;   /* of its stream, from 0: a gap is a chunk that is missing */
+	uint64_t sequence;   /* of its type, machine and stream, from 0: a gap is a chunk that is missing */
 	uint32_t records;
+	uint32_t raised;     /* records that came with an earlier time than their predecessor's and got that */
 	uint32_t stream;
 	uint16_t machine;
 	uint16_t type;
@@ -46,7 +47,7 @@ struct hg_reader_health {
 };
 
 /*
- * Opens, maps and scans the chunk headers. -EINVAL: not a .hgt file; -ENOTSUP: made by an incompatible version; or
+ * Opens the file, and scans and checks all its chunks once. -EINVAL: not a .hgt file; -ENOTSUP: made by an incompatible version; or
  * -errno. Damage is no failure: see health; damaged chunks are left out. One sentence is logged for either.
  */
 int hg_reader_open(const char *path, struct hg_reader **out);

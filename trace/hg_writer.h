@@ -32,14 +32,15 @@ int hg_writer_open(int fd, const char *path, struct hg_writer **out);
 
 /*
  * Interns a string (any bytes, at most 64 KiB: longer ones are cut and end in "..."); 0 is
- * the empty string's id. The same bytes give the same id. 0 or -errno.
+ * the empty string's id. The same bytes give the same id, until 16 MiB of distinct strings are
+ * remembered: then they are forgotten, and a string that comes again gets a second id. 0 or -errno.
  */
 int hg_writer_string(struct hg_writer *w, const char *text, size_t length, uint32_t *id_out);
 
 /*
  * Appends a record (machine and stream are taken from the arguments, not from rec). Times of one stream must not decrease: a record that is
  * earlier than its stream's last one is given that time and counted in the chunk's
- * header. 0; or the -errno of the first write that failed (ENOSPC, ...), for ever after:
+ * header. 0; -EINVAL: hg_kinds.c has no such kind; or the -errno of the first write that failed (ENOSPC, ...), for ever after:
  * what was written before stays whole.
  */
 int hg_writer_record(struct hg_writer *w, uint16_t machine, uint32_t stream,
@@ -48,14 +49,18 @@ int hg_writer_record(struct hg_writer *w, uint16_t machine, uint32_t stream,
 /* Adds to the lost count of the stream's chunk that is being filled. */
 void hg_writer_lost(struct hg_writer *w, uint16_t machine, uint32_t stream, uint64_t count);
 
-/* A section that is not records: HG_CHUNK_ENVIRONMENT (JSON text), guest bytes, ... 0 or -errno. */
+/*
+ * A section that is not records: HG_CHUNK_ENVIRONMENT (JSON text), guest bytes, ... 0, -E2BIG
+ * (more than 4 MiB) or -errno.
+ */
 int hg_writer_blob(struct hg_writer *w, uint16_t type, uint16_t machine, uint32_t stream,
 		   const void *data, size_t size);
 
 /*
  * Call once after each round over all rings: closes chunks older than a second, and hands on
  * those closed in the round before, behind all definitions that arrived since. A lane
- * defined in one ring is thus in the file before another ring's record names it.
+ * defined in one ring is thus in the file before another ring's record names it. When more than
+ * 16 MiB of closed chunks wait for the next round, they are handed on at once.
  */
 int hg_writer_round(struct hg_writer *w, uint64_t now_ns);
 

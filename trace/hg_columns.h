@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records of one stream as columns, and back: the payload of a RECORDS chunk
+ * before compression. The writer fills rows and its thread encodes them; the
+ * cursor of the reader decodes one record at a time. Used inside trace/ only.
+ */
+#ifndef HG_COLUMNS_H
+#define HG_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/hg_kinds.h"
+
+/* Input measure at which a chunk is closed: bytes of rows. */
+#define HG_ROWS_BYTES_MAX (256u << 10)
+
+/* Rows of a chunk that is being filled: per record its time and its kind's fields. */
+struct hg_rows {
+	uint64_t *words;
+	uint16_t *kinds;
+	size_t nwords, words_cap;
+	uint32_t records, records_cap;
+};
+
+void hg_rows_free(struct hg_rows *rows);
+
+/* Reused between chunks by the thread that encodes. Zero-initialise, then free. */
+struct hg_columns_encoder {
+	uint64_t *values;
+	size_t values_cap;
+	uint8_t *raw; /* result */
+	size_t raw_cap, raw_size;
+};
+
+void hg_columns_encoder_free(struct hg_columns_encoder *e);
+/* Encodes rows (at least one) into e->raw. 0 or -ENOMEM. */
+int hg_columns_encode(struct hg_columns_encoder *e, const struct hg_rows *rows);
+
+struct hg_column {
+	const uint8_t *base; /* plane 0 */
+	uint64_t last;	     /* HG_ENC_DELTA */
+	uint8_t planes;
+	uint8_t encoding;
+};
+
+struct hg_columns_kind {
+	uint16_t kind;
+	uint16_t nfields; /* that this build knows and the chunk has; 0 if the kind is not known */
+	bool known;
+	bool is_switch;
+	uint32_t count, position;
+	struct hg_column columns[HG_FIELDS_MAX];
+};
+
+/* A decoder keeps its arrays from chunk to chunk. Zero-initialise, then free. */
+struct hg_columns {
+	uint32_t records, position;
+	const uint8_t *kind_column;
+	uint64_t *times;
+	size_t times_cap;
+	struct hg_columns_kind *kinds;
+	size_t nkinds, kinds_cap;
+	uint64_t switch_next; /* HG_ENC_PREV */
+};
+
+void hg_columns_free(struct hg_columns *c);
+
+/*
+ * Checks all of a raw payload's structure and times. raw must outlive the use of c. 0; -EBADMSG
+ * if a byte is not as the format says; -ENOMEM.
+ */
+int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint32_t records,
+		    uint64_t first_ns, uint64_t last_ns);
+
+/* Skips records of unknown kinds; false at the end. */
+bool hg_columns_seek_known(struct hg_columns *c);
+/* Time of the current record, which hg_columns_seek_known found. */
+static inline uint64_t hg_columns_time(const struct hg_columns *c)
+{
+	return c->times[c->position];
+}
+/* Decodes the current record (time, kind, fields) and steps on. */
+void hg_columns_next(struct hg_columns *c, struct hg_record *out);
+
+#endif
