@@ -1,45 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CMD: started stopped, let go when the probes are attached, its output passed through untouched and stamped line by
- * line. Also follows --client-log. Called by the session.
+ * CMD: started stopped, let go when the probes are attached, its output passed through untouched and
+ * stamped line by line. Called by the session.
  */
 #ifndef HG_CLIENT_H
 #define HG_CLIENT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "trace/hg_writer.h"
+#include "collector/hg_lines.h"
+#include "collector/hg_owner.h"
 
 struct hg_client;
 
 struct hg_client_opts {
 	char *const *argv;
-	const char *user; /* --user; NULL: who called sudo, else the caller */
+	const char *user;	     /* --user; NULL: who called sudo, else the caller */
+	const sigset_t *mask;	     /* signal mask that CMD starts with */
+	struct hg_line_store *store; /* takes its lines; outlives the client */
 };
 
 /*
- * Forks; the child waits before exec. -ENOENT, -EACCES: not found or not executable, found out now, with
- * one message, not after the probes are attached.
+ * Forks; the child waits before exec, in a process group of its own. It ends when the caller does. -ENOENT,
+ * -EACCES: not found or not executable by that user, found out now, with one message, not after the probes
+ * are attached. Call before threads start.
  */
 int hg_client_start(const struct hg_client_opts *opts, struct hg_client **out);
 pid_t hg_client_pid(const struct hg_client *c);
+/* Lets it run CMD. */
 int hg_client_release(struct hg_client *c);
 
-/* Follows a file from its present end (whole lines only); a file that appears later or is replaced is followed too. */
-int hg_client_log_open(const char *path, struct hg_client **out);
-
-/* For epoll: readable when there is output or it has ended. */
+/* For epoll: readable when there is output, room for it, or an end. */
 int hg_client_fd(const struct hg_client *c);
-/* Passes through and writes LINE records. 1 while running, 0 when CMD ended and all its output is read, or -errno of the writer. */
-int hg_client_poll(struct hg_client *c, struct hg_writer *w);
-/* Wait status as of waitpid, valid once poll returned 0. */
+/*
+ * Passes output through and its lines to the store, without blocking and in bounded steps. 1 while running, 0 when CMD ended and
+ * what it had written is passed on, or -errno of the store.
+ */
+int hg_client_poll(struct hg_client *c);
+/* True as soon as CMD itself has ended. */
+bool hg_client_ended(const struct hg_client *c);
+/* Wait status as of waitpid, once it has ended. */
 int hg_client_status(const struct hg_client *c);
+/* The last byte that went to a terminal did not end a line. */
+bool hg_client_line_open(const struct hg_client *c);
+/* On SIGCHLD: gives the terminal to a CMD that stopped because it wants to read from it. */
+void hg_client_stopped(struct hg_client *c);
 /* Sends a signal to CMD's process group. */
 void hg_client_kill(struct hg_client *c, int signo);
+/* A CMD that was not released ends without having run. */
 void hg_client_free(struct hg_client *c);
-
-/* uid, gid and groups of the one who called sudo (SUDO_UID, SUDO_GID), else the caller. */
-void hg_owner_get(uid_t *uid_out, gid_t *gid_out);
 
 #endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collector/hg_session.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include "base/hg_base.h"
+#include "base/hg_log.h"
+#include "collector/hg_environment.h"
+#include "collector/session_parts.h"
+#include "trace/hg_reader.h"
+
+uint64_t session_own_cpu_ns(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * HG_NSEC_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+int session_mark(struct hg_session *s, uint64_t what, uint64_t arg)
+{
+	struct hg_record rec = {.time_ns = hg_now_ns(), .kind = HG_KIND_MARK};
+
+	rec.f[HG_MARK_WHAT] = what;
+	rec.f[HG_MARK_ARG] = arg;
+	return hg_writer_record(s->writer, 0, HG_STREAM_CONTROL, &rec);
+}
+
+/* -- what hourglass itself uses -- */
+
+static uint64_t own_rss_bytes(void)
+{
+	hg_autofclose FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long size, resident;
+
+	if (!f || fscanf(f, "%lu %lu", &size, &resident) != 2)
+		return 0;
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int own_write(struct hg_session *s, uint64_t now_ns)
+{
+	struct hg_record rec = {.time_ns = now_ns, .kind = HG_KIND_OWN};
+	struct hg_writer_stats stats;
+
+	hg_writer_stats_get(s->writer, &stats);
+	rec.f[HG_OWN_CPU_NS] = session_own_cpu_ns();
+	rec.f[HG_OWN_RSS_BYTES] = own_rss_bytes();
+	rec.f[HG_OWN_EVENTS] = s->events;
+	rec.f[HG_OWN_BYTES] = stats.bytes_out;
+	rec.f[HG_OWN_RING_BYTES] = hg_probes_ring_bytes_max(s->probes);
+	return hg_writer_record(s->writer, 0, HG_STREAM_SAMPLER, &rec);
+}
+
+int session_sample(struct hg_session *s, bool with_own)
+{
+	uint64_t now_ns = hg_now_ns();
+	int err;
+
+	err = hg_sampler_tick(s->sampler, s->writer, now_ns);
+	if (!err)
+		err = hg_probes_cpu_totals(s->probes, s->writer, now_ns);
+	if (!err && with_own)
+		err = own_write(s, now_ns);
+	return err;
+}
+
+/* -- before: all that can be wrong is found before anything is attached -- */
+
+static int signals_open(struct hg_session *s)
+{
+	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP};
+
+	sigemptyset(&s->signals);
+	sigaddset(&s->signals, SIGCHLD);
+	for (size_t i = 0; i < HG_ARRAY_SIZE(wanted); i++) {
+		struct sigaction old;
+
+		/* Ignored by nohup or a shell's &: a signalfd would get it all the same. */
+		if (sigaction(wanted[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(&s->signals, wanted[i]);
+	}
+	if (sigprocmask(SIG_BLOCK, &s->signals, &s->signals_before))
+		return -errno;
+	s->signal_fd = signalfd(-1, &s->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signal_fd < 0 ? -errno : 0;
+}
+
+static int client_prepare(struct hg_session *s)
+{
+	const struct hg_client_opts opts = {
+		.argv = s->opts->command,
+		.user = s->opts->user,
+		.mask = &s->signals_before,
+		.store = s->lines,
+	};
+	int err = 0;
+
+	if (s->opts->command) {
+		err = hg_client_start(&opts, &s->client);
+		signal(SIGPIPE, SIG_IGN); /* our reader's end is CMD's affair */
+	}
+	if (!err && s->opts->client_log)
+		err = hg_client_log_open(s->opts->client_log, s->lines, &s->log);
+	return err;
+}
+
+static int session_prepare(struct hg_session *s)
+{
+	const struct hg_session_opts *o = s->opts;
+	int err;
+
+	err = session_privilege_check();
+	if (!err)
+		err = session_targets_open(&s->targets, o->pids, o->pids_count);
+	if (!err)
+		err = session_output_open(&s->output, o->output, o->force);
+	if (!err)
+		err = signals_open(s);
+	if (!err)
+		err = hg_line_store_new(&s->lines);
+	if (!err)
+		err = client_prepare(s);
+	if (!err)
+		err = session_lanes_new(&s->lanes);
+	return err;
+}
+
+/* -- attach -- */
+
+static int root_add(struct hg_session *s, pid_t tgid, uint32_t role, uint32_t target)
+{
+	int err = hg_probes_root_add(s->probes, tgid, role, target);
+
+	if (err)
+		hg_error("cannot record process %d: %s", tgid,
+			 err == -ESRCH ? "it has ended" : strerror(-err));
+	return err;
+}
+
+static int roots_add(struct hg_session *s)
+{
+	uint32_t all = s->opts->all ? HG_ROLEF_ALL : 0;
+	int err = 0;
+
+	for (size_t i = 0; i < s->targets.count && !err; i++)
+		err = root_add(s, s->targets.tgids[i], HG_ROLEF_TARGET | all, (uint32_t)i);
+	if (!err && s->client)
+		err = root_add(s, hg_client_pid(s->client),
+			       (s->command_is_target ? HG_ROLEF_TARGET : HG_ROLEF_CLIENT) | all, 0);
+	return err;
+}
+
+static int probes_start(struct hg_session *s)
+{
+	const struct hg_probes_opts opts = {
+		.all = s->opts->all,
+		.ring_bytes_cpu = s->opts->ring_bytes_cpu,
+		.drop_one_in = s->opts->drop_one_in,
+		.observer = session_lanes_observer(s->lanes),
+	};
+	int err;
+
+	err = hg_probes_open(&opts, &s->probes);
+	if (!err)
+		err = roots_add(s);
+	if (!err)
+		err = hg_probes_attach(s->probes);
+	return err;
+}
+
+/* The writer's thread starts here, after privileges are dropped, so that it has no more than we have. */
+static int writer_start(struct hg_session *s)
+{
+	int err;
+
+	session_priority_raise();
+	err = session_privilege_drop();
+	if (err)
+		return err;
+	err = hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
+	if (err)
+		return err;
+	hg_line_store_writer_set(s->lines, s->writer);
+	return 0;
+}
+
+/* -- what the file says about the run itself -- */
+
+/* A word as sh would need it, so that the line can be pasted. */
+static void word_quote(FILE *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-+=./:,@%^";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		fputs(word, out);
+		return;
+	}
+	fputc('\'', out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*word, out);
+	}
+	fputc('\'', out);
+}
+
+static int command_string(const struct hg_session *s, uint32_t *id_out)
+{
+	hg_autofree char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (char *const *word = s->opts->command; *word; word++) {
+		if (word != s->opts->command)
+			fputc(' ', out);
+		word_quote(out, *word);
+		if (s->opts->no_args)
+			break;
+	}
+	if (fclose(out))
+		return -ENOMEM;
+	return hg_writer_string(s->writer, text, size, id_out);
+}
+
+static int option_string(struct hg_session *s, const char *text, uint64_t *out)
+{
+	uint32_t id;
+	int err;
+
+	if (!text)
+		return 0;
+	err = hg_writer_string(s->writer, text, strlen(text), &id);
+	if (!err)
+		*out = id;
+	return err;
+}
+
+static int client_describe(struct hg_session *s)
+{
+	struct hg_record rec = {.time_ns = hg_now_ns(), .kind = HG_KIND_CLIENT};
+	uint32_t argv = 0;
+	int err = 0;
+
+	if (!s->client && !s->log)
+		return 0;
+	if (s->client) {
+		rec.f[HG_CLIENT_TID] = (uint64_t)hg_client_pid(s->client);
+		err = command_string(s, &argv);
+		rec.f[HG_CLIENT_ARGV] = argv;
+	}
+	if (!err)
+		err = option_string(s, s->opts->client_log, &rec.f[HG_CLIENT_LOG]);
+	if (!err)
+		err = option_string(s, s->opts->client_name, &rec.f[HG_CLIENT_FORMAT]);
+	if (!err)
+		err = option_string(s, s->opts->client_regex, &rec.f[HG_CLIENT_REGEX]);
+	return err ? err : hg_writer_record(s->writer, 0, HG_STREAM_CONTROL, &rec);
+}
+
+static int environment_write(struct hg_session *s)
+{
+	pid_t command = s->client ? hg_client_pid(s->client) : 0;
+	const struct hg_environment_opts opts = {
+		.targets = s->command_is_target ? &command : s->targets.tgids,
+		.targets_count = s->command_is_target ? 1 : s->targets.count,
+		.client_argv = s->opts->command,
+		.argc = s->opts->argc,
+		.argv = s->opts->argv,
+		.no_args = s->opts->no_args,
+	};
+	json_t *environment = hg_environment_collect(&opts);
+	hg_autofree char *text = environment ? json_dumps(environment, JSON_COMPACT) : NULL;
+
+	json_decref(environment);
+	if (!text)
+		return -ENOMEM;
+	return hg_writer_blob(s->writer, HG_CHUNK_ENVIRONMENT, 0, HG_STREAM_CONTROL, text,
+			      strlen(text));
+}
+
+static int session_describe(struct hg_session *s)
+{
+	int err;
+
+	err = environment_write(s);
+	if (!err)
+		err = hg_probes_describe(s->probes, s->writer, hg_now_ns());
+	if (!err)
+		err = client_describe(s);
+	return err;
+}
+
+/* Until MARK BEGIN: what goes wrong here leaves no file. */
+static int session_attach(struct hg_session *s)
+{
+	int err;
+
+	session_files_raise();
+	err = hg_sampler_new(&s->sampler);
+	if (err)
+		return err;
+	session_lanes_sampler_set(s->lanes, s->sampler);
+	err = probes_start(s);
+	if (!err)
+		err = writer_start(s);
+	if (!err)
+		err = session_describe(s);
+	if (!err)
+		err = hg_probes_seed(s->probes, s->writer);
+	if (!err)
+		err = session_loop_open(s);
+	if (!err)
+		err = session_output_commit(&s->output, s->opts->output);
+	s->result->began = !err;
+	return err;
+}
+
+/* -- record -- */
+
+static int session_begin(struct hg_session *s)
+{
+	int err;
+
+	s->own_cpu_begin_ns = session_own_cpu_ns();
+	err = session_sample(s, true);
+	s->begin_ns = hg_now_ns();
+	if (!err)
+		err = session_mark(s, HG_MARK_BEGIN, 0);
+	if (err || !s->client)
+		return err;
+	err = session_mark(s, HG_MARK_CLIENT_START, (uint64_t)hg_client_pid(s->client));
+	return err ? err : hg_client_release(s->client);
+}
+
+/* The last sample is taken while the probes still count, so that both sides cover the same time. */
+static int session_end(struct hg_session *s)
+{
+	int err;
+
+	if (s->cost_on) {
+		s->cost_on = false;
+		hg_probes_cost_enable(s->probes, false);
+	}
+	err = session_sample(s, true);
+	if (!err)
+		err = session_mark(s, HG_MARK_END, (uint64_t)s->result->end_reason);
+	s->result->wall_ns = hg_now_ns() - s->begin_ns;
+	if (!err)
+		err = session_loop_drain_all(s);
+	if (!err)
+		err = hg_probes_cost_write(s->probes, s->writer, hg_now_ns());
+	if (!err && s->log)
+		err = hg_client_log_end(s->log);
+	return err;
+}
+
+static void result_take(struct hg_session *s)
+{
+	struct hg_session_result *r = s->result;
+
+	r->events = s->events;
+	r->lost = hg_probes_lost(s->probes);
+	r->own_cpu_ns = session_own_cpu_ns() - s->own_cpu_begin_ns;
+	r->ring_bytes_max = hg_probes_ring_bytes_max(s->probes);
+	session_lanes_counts(s->lanes, &r->promoted, &r->promoted_over);
+	r->spoiled = (double)r->lost > HG_SESSION_LOSS_MAX * (double)(r->events + r->lost);
+}
+
+/* Nothing of ours runs in the kernel any more. */
+static void session_detach(struct hg_session *s)
+{
+	if (s->probes)
+		hg_probes_close(s->probes);
+	s->probes = NULL;
+	session_lanes_sampler_set(s->lanes, NULL);
+	if (s->sampler)
+		hg_sampler_free(s->sampler);
+	s->sampler = NULL;
+}
+
+static int writer_stop(struct hg_session *s)
+{
+	struct hg_writer_stats stats;
+	int err;
+
+	hg_line_store_writer_set(s->lines, NULL);
+	hg_writer_stats_get(s->writer, &stats);
+	s->result->bytes = stats.bytes_out;
+	err = hg_writer_close(HG_TAKE_PTR(s->writer));
+	return err;
+}
+
+static int session_record(struct hg_session *s)
+{
+	int err, e;
+
+	err = session_begin(s);
+	if (!err)
+		err = session_loop_record(s);
+	s->over = true;
+	if (!err)
+		err = session_end(s);
+	result_take(s);
+	session_detach(s);
+	if (err) {
+		s->result->end_reason = HG_END_ERROR;
+		hg_error("recording into %s stopped: %s; what was written until then is kept",
+			 s->opts->output, strerror(-err));
+		writer_stop(s);
+	}
+	session_loop_wait_client(s);
+	if (err)
+		return err;
+	e = writer_stop(s);
+	if (e)
+		hg_error("cannot finish %s: %s; what was written until then is kept",
+			 s->opts->output, strerror(-e));
+	return e;
+}
+
+static void session_clear(struct hg_session *s)
+{
+	session_loop_close(s);
+	if (s->lanes)
+		session_detach(s);
+	if (s->writer)
+		hg_writer_close(HG_TAKE_PTR(s->writer));
+	hg_client_free(s->client);
+	hg_client_log_free(s->log);
+	hg_line_store_free(s->lines);
+	session_lanes_free(s->lanes);
+	session_targets_clear(&s->targets);
+	session_output_clear(&s->output);
+	hg_cleanup_close(&s->signal_fd);
+	sigprocmask(SIG_SETMASK, &s->signals_before, NULL);
+}
+
+int hg_session_run(const struct hg_session_opts *opts, struct hg_session_result *out)
+{
+	struct hg_session s = {
+		.opts = opts,
+		.result = out,
+		.output = {.fd = -1, .dir_fd = -1},
+		.epoll_fd = -1,
+		.signal_fd = -1,
+		.drain_fd = -1,
+		.tick_fd = -1,
+		.end_fd = -1,
+		.command_is_target = opts->command && !opts->pids_count && !opts->all,
+	};
+	int err;
+
+	*out = (struct hg_session_result){0};
+	sigprocmask(SIG_BLOCK, NULL, &s.signals_before);
+	err = session_prepare(&s);
+	if (!err)
+		err = session_attach(&s);
+	if (!err)
+		err = session_record(&s);
+	session_clear(&s);
+	return err;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of a recording share. Included by hg_session.c and session_*.c only.
+ */
+#ifndef HG_SESSION_PARTS_H
+#define HG_SESSION_PARTS_H
+
+#include <sys/types.h>
+
+#include "collector/hg_client.h"
+#include "collector/hg_client_log.h"
+#include "collector/hg_probes.h"
+#include "collector/hg_sampler.h"
+#include "collector/hg_session.h"
+#include "trace/hg_writer.h"
+
+/* -- session_output.c: the file, made so that no one else's link or file is followed or overwritten -- */
+
+struct hg_output {
+	int fd;
+	int dir_fd;
+	char *name;	 /* in dir_fd */
+	char *temp_name; /* what it is called until commit, when it is to replace another; else NULL */
+	bool created, committed;
+};
+
+/* Makes a new file that belongs to the owner. -EEXIST without force. One message on failure. */
+int session_output_open(struct hg_output *o, const char *path, bool force);
+/* From here on it is there under its own name, and stays. */
+int session_output_commit(struct hg_output *o, const char *path);
+/* Removes the file unless it was committed. fd is closed unless it was taken. */
+void session_output_clear(struct hg_output *o);
+
+/* -- session_privilege.c -- */
+
+/* -EPERM with one message that names what is missing and the remedy. */
+int session_privilege_check(void);
+/*
+ * Gives up all that only loading and attaching needed: the calling thread becomes the owner and keeps the
+ * capabilities of a table. Threads started later have no more. 0 or -errno with one message.
+ */
+int session_privilege_drop(void);
+/* Lets the calling thread, and none that it starts, run before ordinary ones: rings do not wait. Best effort. */
+void session_priority_raise(void);
+/* As many open files as are allowed: the samplers keep some for each thread of the target. Best effort. */
+void session_files_raise(void);
+
+/* -- session_targets.c: the processes of -p -- */
+
+struct hg_targets {
+	pid_t *tgids;
+	int *pid_fds; /* -1: gone */
+	size_t count, alive;
+};
+
+/* A pid of a thread stands for its process. -ESRCH with one message that names the pid. */
+int session_targets_open(struct hg_targets *t, const pid_t *pids, size_t count);
+/* Marks target i as gone. */
+void session_targets_gone(struct hg_targets *t, size_t i);
+void session_targets_clear(struct hg_targets *t);
+
+/* -- session_lanes.c: level 2, and who is sampled -- */
+
+struct hg_lanes;
+
+int session_lanes_new(struct hg_lanes **out);
+void session_lanes_free(struct hg_lanes *l);
+/* For hg_probes_opts. */
+struct hg_probes_observer session_lanes_observer(struct hg_lanes *l);
+void session_lanes_sampler_set(struct hg_lanes *l, struct hg_sampler *sampler);
+/* Once a second: promotes those that woke level 0 most often, up to the cap. 0 or -errno of the writer. */
+int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_writer *w);
+void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint32_t *over_out);
+
+/* -- hg_session.c and session_loop.c -- */
+
+struct hg_session {
+	const struct hg_session_opts *opts;
+	struct hg_session_result *result;
+	struct hg_output output;
+	struct hg_targets targets;
+	struct hg_lanes *lanes;
+	struct hg_line_store *lines;
+	struct hg_client *client;  /* CMD or NULL */
+	struct hg_client_log *log; /* or NULL */
+	struct hg_probes *probes;
+	struct hg_sampler *sampler;
+	struct hg_writer *writer;
+	sigset_t signals, signals_before;
+	int epoll_fd, signal_fd, drain_fd, tick_fd, end_fd;
+	uint64_t begin_ns, own_cpu_begin_ns;
+	uint64_t events, events_lost;
+	uint32_t ticks;
+	unsigned int kills; /* signals after the end of the recording */
+	bool command_is_target;
+	bool cost_on;
+	bool more; /* a ring was not emptied */
+	bool over; /* recording is */
+	bool client_end_marked;
+};
+
+/* Writes a MARK of this moment. */
+int session_mark(struct hg_session *s, uint64_t what, uint64_t arg);
+/* One sample of everything, and once a second what hourglass itself uses. */
+int session_sample(struct hg_session *s, bool with_own);
+/* CPU time of all of hourglass's threads so far. */
+uint64_t session_own_cpu_ns(void);
+
+/* Makes the timers and the set of what is waited for. */
+int session_loop_open(struct hg_session *s);
+void session_loop_close(struct hg_session *s);
+/* Until recording is to end: sets result->end_reason. 0 or -errno of the writer. */
+int session_loop_record(struct hg_session *s);
+/* Takes all that the rings hold now. */
+int session_loop_drain_all(struct hg_session *s);
+/* Until CMD has ended and its output is passed on. */
+void session_loop_wait_client(struct hg_session *s);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "base/hg_base.h"
+#include "base/hg_log.h"
+#include "collector/hg_owner.h"
+#include "collector/session_parts.h"
+
+struct capability {
+	unsigned int number;
+	const char *name;
+	bool required; /* to begin */
+	bool kept;     /* to the end */
+};
+
+/* Everything else goes. Why each is needed: */
+static const struct capability capabilities[] = {
+	{CAP_BPF, "CAP_BPF", true, true},	  /* load; later: maps, promotion */
+	{CAP_PERFMON, "CAP_PERFMON", true, true}, /* attach to tracepoints, read kernel memory */
+	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", true, true}, /* /proc/TID/syscall, lock words, hidepid */
+	/* /proc and cgroup files that only root may read */
+	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, true},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", false, true}, /* BPF_ENABLE_STATS */
+	{CAP_KILL, "CAP_KILL", false, true},	       /* end a CMD that runs as --user */
+};
+
+struct caps {
+	struct __user_cap_header_struct header;
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static int caps_get(struct caps *c)
+{
+	*c = (struct caps){.header = {.version = _LINUX_CAPABILITY_VERSION_3}};
+	return syscall(SYS_capget, &c->header, c->data) ? -errno : 0;
+}
+
+static bool caps_has(const struct caps *c, unsigned int number)
+{
+	return c->data[CAP_TO_INDEX(number)].effective & CAP_TO_MASK(number);
+}
+
+int session_privilege_check(void)
+{
+	struct caps c;
+	int err;
+
+	err = caps_get(&c);
+	if (err)
+		return err;
+	for (size_t i = 0; i < HG_ARRAY_SIZE(capabilities); i++) {
+		const struct capability *cap = &capabilities[i];
+
+		if (!cap->required || caps_has(&c, cap->number))
+			continue;
+		if (geteuid())
+			hg_error("recording needs root (%s is missing): run it with sudo",
+				 cap->name);
+		else
+			hg_error("recording needs %s, which root does not have here: if this is a "
+				 "container, start it with --privileged, or record from the host",
+				 cap->name);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int caps_keep(void)
+{
+	struct caps c, kept;
+	int err;
+
+	err = caps_get(&c);
+	if (err)
+		return err;
+	kept = (struct caps){.header = c.header};
+	for (size_t i = 0; i < HG_ARRAY_SIZE(capabilities); i++) {
+		const struct capability *cap = &capabilities[i];
+		unsigned int word = CAP_TO_INDEX(cap->number);
+		unsigned int mask = cap->kept ? CAP_TO_MASK(cap->number) : 0;
+
+		kept.data[word].permitted |= c.data[word].permitted & mask;
+	}
+	for (unsigned int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		kept.data[i].effective = kept.data[i].permitted;
+	return syscall(SYS_capset, &kept.header, kept.data) ? -errno : 0;
+}
+
+/* Root without capabilities still owns every file of root: with sudo there is a user to become instead. */
+static int identity_drop(void)
+{
+	struct hg_user owner;
+	int err;
+
+	if (prctl(PR_SET_KEEPCAPS, 1))
+		return -errno;
+	err = hg_user_find(NULL, &owner);
+	if (err)
+		return err;
+	return hg_user_become(&owner);
+}
+
+int session_privilege_drop(void)
+{
+	int err;
+
+	err = identity_drop();
+	if (!err)
+		err = caps_keep();
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	if (err)
+		hg_error("cannot give up privileges that are no longer needed: %s", strerror(-err));
+	return err;
+}
+
+void session_priority_raise(void)
+{
+	const struct sched_param param = {.sched_priority = 1};
+
+	/* RESET_ON_FORK: the compressing thread must not run before the benchmark. */
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
+		hg_debug("no real-time priority for draining: %s", strerror(errno));
+}
+
+void session_files_raise(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		hg_debug("cannot raise the limit of open files: %s", strerror(errno));
+}
