@@ -41,24 +41,32 @@ static inline uint64_t clock_ns(clockid_t id)
 
 /*
  * Uses CPU time of the calling thread, us microseconds of it: time on a run queue, asleep or
- * throttled does not count, so that a request costs the same under every cause. The clock is a
- * system call; arithmetic between two readings keeps most of the time in user mode.
+ * throttled does not count, so that a request costs the same under every cause. Reading that clock
+ * is a system call, so the arithmetic between two readings is as long as the speed seen so far
+ * allows: most of the time is user time.
  */
 static inline void burn_us(double us)
 {
 	static _Thread_local volatile uint64_t sink;
-	uint64_t end;
+	static _Thread_local double loops_per_ns = 0.3;
+	uint64_t now, end;
 
 	if (us <= 0)
 		return;
-	end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)(us * 1e3);
-	do {
-		uint64_t x = sink;
+	now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	end = now + (uint64_t)(us * 1e3);
+	while (now < end) {
+		uint64_t x = sink, begin = now, loops;
 
-		for (int i = 0; i < 1500; i++)
+		loops = (uint64_t)((double)(end - begin) * 0.9 * loops_per_ns) + 50;
+		for (uint64_t i = 0; i < loops; i++)
 			x = x * 6364136223846793005u + 1442695040888963407u;
 		sink = x;
-	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end);
+		now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		/* long chunks only: in short ones the readings weigh */
+		if (now - begin > 4000)
+			loops_per_ns = (double)loops / (double)(now - begin);
+	}
 }
 
 static inline void sleep_us(double us)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A TCP server with fixed-size requests and responses, whose limit is chosen by its options: what a
- * request costs in CPU, sleep and lock, and which threads pay. Prints "port: N" once it listens.
+ * request costs in CPU, sleep and lock, and which threads pay. Prints the address of each of its
+ * locks
+ * ("lock: 0x...") and, once it listens, "port: N".
  * Runs until it is killed.
  *
  * loop        event loops, each connection belongs to one of them
@@ -363,6 +365,8 @@ static void listen_start(void)
 	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(listener, 1024) || getsockname(listener, (struct sockaddr *)&address, &length))
 		die("cannot listen on %s:%u", opts.address, opts.port);
+	for (unsigned int i = 0; i < opts.locks; i++)
+		printf("lock: %p\n", (void *)&locks[i]);
 	printf("port: %u\n", ntohs(address.sin_port));
 	fflush(stdout);
 }

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a scenario takes from the machine and gives back: control groups, network namespaces, processes.
+
+Everything carries this process's id in its name and is removed by that name; processes are ended by their pid.
+"""
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+
+class Skip(Exception):
+    """Something that the series needs is missing; the text says what."""
+
+
+def cpus():
+    return sorted(os.sched_getaffinity(0))
+
+
+class CpuGroups:
+    """A cpu control group of our own, v1 or v2: a leaf `main`, one for this process, and, when asked for, one with a quota.
+
+    The group outweighs everything else on the machine, so that a compiler in the background is not the limit of a
+    benchmark; inside of it a server and a hog are equals, which autogroup (one group per session) would not promise.
+    This process moves in as well: it must wake up in time to read the counters of a saturated machine.
+    """
+
+    LEAVES = ("main", "harness", "limited")
+
+    def __init__(self):
+        self.mount, self.v2 = self._find()
+        self.root = None
+        if not self.mount:
+            return
+        self.home = self._home()
+        root = os.path.join(self.mount, f"hgs-{os.getpid()}")
+        try:
+            if self.v2:
+                self._write(os.path.join(self.mount, "cgroup.subtree_control"), "+cpu")
+            os.mkdir(root)
+            self.root = root
+            self._write(*((f"{root}/cpu.weight", "10000") if self.v2 else (f"{root}/cpu.shares", "262144")))
+            if self.v2:
+                self._write(f"{root}/cgroup.subtree_control", "+cpu")
+            for leaf in self.LEAVES[:2]:
+                os.mkdir(f"{root}/{leaf}")
+            self.join(os.getpid(), "harness")
+        except OSError:
+            self.close()
+
+    @staticmethod
+    def _find():
+        v2 = None
+        with open("/proc/mounts") as mounts:
+            for line in mounts:
+                _, where, kind, options = line.split()[:4]
+                if kind == "cgroup" and "cpu" in options.split(","):
+                    return where, False
+                if kind == "cgroup2":
+                    v2 = v2 or where
+        return v2, True
+
+    def _home(self):
+        with open("/proc/self/cgroup") as file:
+            for line in file:
+                number, controllers, path = line.rstrip("\n").split(":", 2)
+                if number == "0" if self.v2 else "cpu" in controllers.split(","):
+                    return self.mount + path.rstrip("/")
+        return self.mount
+
+    @staticmethod
+    def _write(path, text):
+        with open(path, "w") as file:
+            file.write(text)
+
+    def join(self, pid, leaf="main"):
+        if self.root:
+            self._write(f"{self.root}/{leaf}/cgroup.procs", str(pid))
+
+    def quota(self, percent, period_us):
+        """A leaf with a quota of so many per cent of one CPU; None: without limit. Returns its path below the mount."""
+        if not self.root:
+            raise Skip("no cpu control group can be made here")
+        leaf = f"{self.root}/limited"
+        os.makedirs(leaf, exist_ok=True)
+        quota = int(period_us * percent / 100) if percent else None
+        if self.v2:
+            self._write(f"{leaf}/cpu.max", f"{quota or 'max'} {period_us}")
+        else:
+            self._write(f"{leaf}/cpu.cfs_quota_us", "-1")
+            self._write(f"{leaf}/cpu.cfs_period_us", str(period_us))
+            self._write(f"{leaf}/cpu.cfs_quota_us", str(quota or -1))
+        return leaf[len(self.mount):]
+
+    def close(self):
+        root, self.root = self.root, None
+        if not root:
+            return
+        with contextlib.suppress(OSError):
+            self._write(f"{self.home}/cgroup.procs", str(os.getpid()))
+        for path in [f"{root}/{leaf}" for leaf in self.LEAVES] + [root]:
+            for _ in range(50):  # a group is busy until its last task is reaped
+                try:
+                    os.rmdir(path)
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.02)
+                    continue
+                break
+
+
+class Network:
+    """Two network namespaces with a veth pair between them: server's and client's."""
+
+    SERVER, CLIENT = "10.199.77.1", "10.199.77.2"
+
+    def __init__(self):
+        self.names = [f"hgs{os.getpid()}{end}" for end in "sc"]
+        self.up = False
+
+    def start(self):
+        if self.up:
+            return
+        server, client = self.names
+        self.up = True
+        for name in self.names:
+            self._ip("netns", "add", name)
+        self._ip("-n", server, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", client)
+        for name, address in ((server, self.SERVER), (client, self.CLIENT)):
+            self._ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+            self._ip("-n", name, "link", "set", "eth0", "up")
+            self._ip("-n", name, "link", "set", "lo", "up")
+
+    @staticmethod
+    def _ip(*args):
+        done = subprocess.run(["ip", *args], capture_output=True, text=True)
+        if done.returncode:
+            raise Skip(f"ip {' '.join(args)}: {done.stderr.strip()}")
+
+    def enter(self, end):
+        return ["nsenter", f"--net=/run/netns/{self.names[end]}"]
+
+    def close(self):
+        for name in self.names if self.up else ():
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        self.up = False
+
+
+class Process:
+    """A child in a control group, with its first lines of output; ended by its pid."""
+
+    def __init__(self, argv, groups, leaf="main", ready=None, log=None):
+        self.argv, self.lines = argv, []
+        self.popen = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if ready else log or subprocess.DEVNULL,
+            stderr=log or None, text=True, preexec_fn=lambda: groups.join(os.getpid(), leaf))
+        self.pid = self.popen.pid
+        while ready:
+            line = self.popen.stdout.readline()
+            if not line:
+                self.popen.wait()
+                raise RuntimeError(f"{argv[0]} ended before it was ready")
+            self.lines.append(line.strip())
+            if line.startswith(ready):
+                break
+
+    def close(self):
+        if self.popen.poll() is None:
+            self.popen.send_signal(signal.SIGTERM)
+            try:
+                self.popen.wait(3)
+            except subprocess.TimeoutExpired:
+                self.popen.kill()
+                self.popen.wait()
+        if self.popen.stdout:
+            self.popen.stdout.close()
+
+
+def tree(pid):
+    """The process and its descendants."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{task}/children") as children:
+                    found += [int(child) for child in children.read().split()]
+    return found
+
+
+def threads(pid):
+    """{tid: (comm, CPU seconds so far)} of a process tree, by schedstat."""
+    found = {}
+    for process in tree(pid):
+        with contextlib.suppress(OSError):
+            for tid in os.listdir(f"/proc/{process}/task"):
+                base = f"/proc/{process}/task/{tid}"
+                with open(f"{base}/comm") as comm, open(f"{base}/schedstat") as stat:
+                    found[int(tid)] = (comm.read().rstrip("\n"), int(stat.read().split()[0]) / 1e9)
+    return found
+
+
+class Machine:
+    """All of the above, and a directory for files; a context manager."""
+
+    def __init__(self, build, keep=None):
+        self.build = build
+        self.stack = contextlib.ExitStack()
+        self.groups = CpuGroups()
+        self.stack.callback(self.groups.close)
+        self.network = Network()
+        self.stack.callback(self.network.close)
+        if keep:
+            os.makedirs(keep, exist_ok=True)
+            self.directory = keep
+        else:
+            self.directory = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="hgs-"))
+
+    def program(self, name):
+        return os.path.join(self.build, "tests", "programs", name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stack.close()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compares a report with the label: right, inconclusive or WRONG."""
+import dataclasses
+import re
+
+from .machine import threads
+
+
+@dataclasses.dataclass
+class Score:
+    outcome: str  # right, inconclusive, WRONG, failed
+    text: str     # what the report says, and what is wrong with it or what it lacked
+    share: float | None = None
+    confidence: str | None = None
+
+    @property
+    def wrong(self):
+        return self.outcome in ("WRONG", "failed")
+
+
+def truth(plan, running, client_argv):
+    """What the subject may be called, taken from /proc and from what was started while the server still runs."""
+    return {
+        "thread": {"tids": running.limit_tids()},
+        "cgroup": {"path": running.cgroup},
+        "competitor": {"tids": list(threads(running.hog.pid)) if running.hog else [],
+                       "names": [plan.base.hog["name"]] if plan.base.hog else []},
+        "lock": {"addresses": running.locks},
+        "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},
+    }.get(plan.subject)
+
+
+def subject_wrong(plan, known, subject):
+    """Why the subject is not the one that was made the limit, or None."""
+    if not plan.subject:
+        return None
+    subject = subject or {}
+    text = f"{subject.get('id') or ''} {subject.get('name') or ''}"
+    numbers = {int(n, 0) for n in re.findall(r"\b0x[0-9a-f]+|\b[1-9][0-9]*\b", text)}
+    fits = (any(tid in numbers for tid in known.get("tids", ()))
+            or any(address in numbers for address in known.get("addresses", ()))
+            or any(n and n in text for n in known.get("names", ()))
+            or bool(known.get("path") and known["path"] in text))
+    if plan.subject == "client" and subject.get("kind") == "client":
+        fits = True
+    return None if fits else f"the subject is {subject.get('kind')} '{text.strip()}', not {plan.subject} {known}"
+
+
+def call(verdict):
+    cause = verdict.get("cause")
+    return verdict.get("class", "?") + (f"/{cause}" if cause else "")
+
+
+def score(plan, known, report):
+    verdict = report.get("verdict") or {}
+    said, share, confidence = call(verdict), verdict.get("share"), verdict.get("confidence")
+    expected = call({"class": plan.class_name, "cause": plan.cause})
+    if said == expected:
+        wrong = subject_wrong(plan, known, verdict.get("subject"))
+        if wrong:
+            return Score("WRONG", f"{said}, but {wrong}", share, confidence)
+        return Score("right", said, share, confidence)
+    if verdict.get("class") in ("inconclusive", "unknown"):
+        top = ", ".join(f"{call(c)} {c.get('share') or 0:.2f}" for c in (report.get("candidates") or [])[:2])
+        return Score("inconclusive", f"{verdict.get('summary') or 'no reason given'} [{top}]", share, confidence)
+    return Score("WRONG", f"{said}, not {expected}: {verdict.get('summary')}", share, confidence)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The series: each draws a setup under one cause, and the same setup without it.
+
+A function takes a random.Random and the list of CPUs and returns a Plan. Everything that the label does not depend on
+is drawn: names, thread counts, request costs, placement, loopback or veth.
+"""
+import dataclasses
+
+from .setup import Client, Nginx, Own, Setup
+
+ADJECTIVES = "amber brisk calm dusty eager fuzzy grand hazy ivory jolly keen lunar mossy noble".split()
+NOUNS = "acorn basil cedar delta ember fjord grove heron inlet juno kelp lotus maple onyx".split()
+
+
+@dataclasses.dataclass
+class Plan:
+    base: Setup
+    removed: Setup
+    class_name: str
+    cause: str | None
+    removal: str           # what removed does, in words
+    subject: str | None    # thread, cgroup, competitor, lock, client, or None
+    work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
+    more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
+
+
+def name(rng):
+    """A comm: at most 11 bytes, so that a number fits behind it."""
+    return (rng.choice(ADJECTIVES)[:4] + rng.choice("-_.") + rng.choice(NOUNS))[:11]
+
+
+def names(rng, count):
+    found = []
+    while len(found) < count:
+        one = name(rng)
+        if one not in found:
+            found.append(one)
+    return found
+
+
+def one_cpu(rng, cpus):
+    return str(rng.choice(cpus))
+
+
+def maybe_pinned(rng, cpus):
+    """Client placement that cannot become the limit: anywhere, or one CPU of several."""
+    return rng.choice([None, one_cpu(rng, cpus)])
+
+
+def serial_thread(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    burn = rng.randrange(200, 500)
+    if rng.random() < 0.5:  # one event loop does it all
+        options = {"model": "loop", "loops": 1, "burn-us": burn}
+        more, thread = {"loops": 2}, process
+    elif rng.random() < 0.5:  # the loop in front of the workers
+        options = {"model": "pool", "loops": 1, "workers": rng.randrange(2, 7), "loop-burn-us": burn, "burn-us": 10}
+        more, thread = {"loops": 2}, process
+    else:  # the only worker behind the loop
+        options = {"model": "pool", "loops": 1, "workers": 1, "burn-us": burn, "loop-burn-us": 5}
+        more, thread = {"workers": 2}, f"{workers}-0"
+    options |= {"name": process, "thread-name": loops, "worker-name": workers}
+    base = Setup(Own(options, thread), Client(rng.choice([8, 16, 24]), rng.choice([1, 2]), {"name": client}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": more}), "cpu", "serial-thread", "a second thread does the same work",
+                "thread", "server")
+
+
+def serial_thread_nginx(rng, cpus):
+    nginx = Nginx(rng.random() < 0.5, 1, rng.randrange(6, 10), rng.randrange(64, 256) * 1024)
+    base = Setup(nginx, Client(rng.choice([8, 16]), rng.choice([1, 2])), client_cpus=maybe_pinned(rng, cpus),
+                 veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"workers": 2}), "cpu", "serial-thread", "two workers", "thread", "server")
+
+
+def saturated(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    burn, count = rng.randrange(250, 500), rng.randrange(len(cpus), 2 * len(cpus) + 1)
+    options = {"model": rng.choice(["loop", "connection", "pool"]), "burn-us": burn, "name": process,
+               "thread-name": loops, "worker-name": workers}
+    options["workers" if options["model"] == "pool" else "loops"] = count
+    base = Setup(Own(options), Client(4 * count, 1, {"name": client}), veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": {"burn-us": burn / 2}}), "cpu", "saturated",
+                "half the CPU per request", None, "server")
+
+
+def quota(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    count = rng.randrange(1, 3)
+    options = {"model": rng.choice(["loop", "pool"]), "burn-us": rng.randrange(100, 300), "name": process,
+               "thread-name": loops, "worker-name": workers}
+    options["workers" if options["model"] == "pool" else "loops"] = count
+    base = Setup(Own(options), Client(rng.choice([8, 16]), 1, {"name": client}), client_cpus=maybe_pinned(rng, cpus),
+                 veth=rng.random() < 0.5, limited=True, quota_percent=30, period_us=rng.choice([50000, 100000]))
+    return Plan(base, base.but(quota_percent=None), "cpu", "quota", "no quota", "cgroup")
+
+
+def quota_nginx(rng, cpus):
+    nginx = Nginx(rng.random() < 0.5, rng.randrange(1, 3), rng.randrange(4, 7), rng.randrange(16, 64) * 1024)
+    base = Setup(nginx, Client(rng.choice([8, 16]), 1), client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5,
+                 limited=True, quota_percent=30)
+    return Plan(base, base.but(quota_percent=None), "cpu", "quota", "no quota", "cgroup")
+
+
+def competitor(rng, cpus):
+    process, loops, hog, client = names(rng, 4)
+    shared = rng.choice(cpus)
+    others = [cpu for cpu in cpus if cpu != shared]
+    options = {"model": "loop", "loops": 1, "burn-us": rng.randrange(100, 300), "name": process, "thread-name": loops}
+    base = Setup(Own(options), Client(rng.choice([8, 16]), 1, {"name": client}), server_cpus=str(shared),
+                 client_cpus=one_cpu(rng, others) if others else None, veth=rng.random() < 0.5,
+                 hog={"name": hog, "cpus": str(shared)})
+    return Plan(base, base.but(hog=None), "cpu", "competitor", "without the hog", "competitor")
+
+
+def locking(rng, cpus):
+    process, loops, client = names(rng, 3)
+    hold = rng.randrange(300, 2000)
+    options = {"model": "connection", "burn-us": rng.randrange(5, 30), "lock-sleep-us": hold, "name": process,
+               "thread-name": loops}
+    base = Setup(Own(options), Client(rng.randrange(4, 17), rng.choice([1, 2]), {"name": client}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": {"lock-sleep-us": 0, "sleep-us": hold}}), "locking", "user",
+                "the same sleep without the lock", "lock")
+
+
+def client_saturated(rng, cpus):
+    process, loops, client, more = names(rng, 4)
+    burn = rng.randrange(100, 250)
+    options = {"model": "loop", "loops": rng.randrange(1, 3), "burn-us": rng.randrange(5, 15), "name": process,
+               "thread-name": loops}
+    base = Setup(Own(options), Client(rng.choice([8, 16]), 1, {"name": client, "thread-name": more, "burn-us": burn}),
+                 veth=rng.random() < 0.5)
+    removed, words = rng.choice([
+        (base.but(client={"threads": 2}), "two client threads"),
+        (base.but(client={"options": {"burn-us": burn / 2}}), "half the client's CPU per response")])
+    return Plan(base, removed, "client", "saturated", words, "client", "client")
+
+
+def too_few_connections(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    options = {"model": rng.choice(["connection", "pool"]), "workers": 8, "burn-us": rng.randrange(10, 50),
+               "sleep-us": rng.randrange(2000, 5000), "name": process, "thread-name": loops, "worker-name": workers}
+    base = Setup(Own(options), Client(1, 1, {"name": client}), client_cpus=maybe_pinned(rng, cpus),
+                 veth=rng.random() < 0.5)
+    return Plan(base, base.but(client={"connections": 8}), "client", "too-few-connections", "eight connections",
+                "client")
+
+
+def none(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    burn = rng.randrange(100, 250)
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": burn, "loops": 1, "workers": 2,
+               "name": process, "thread-name": loops, "worker-name": workers}
+    rate = round(rng.uniform(0.08, 0.15) * 1e6 / burn)
+    base = Setup(Own(options), Client(rng.randrange(4, 13), 1, {"name": client, "rate": rate}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5)
+    return Plan(base, base.but(client={"options": {"rate": 2 * rate}}), "none", None, "twice the offered load", None,
+                more_cpu=base.but(server={"options": {"burn-us": burn / 2}}))
+
+
+SERIES = {
+    "serial-thread": serial_thread,
+    "serial-thread-nginx": serial_thread_nginx,
+    "saturated": saturated,
+    "quota": quota,
+    "quota-nginx": quota_nginx,
+    "competitor": competitor,
+    "locking": locking,
+    "client-saturated": client_saturated,
+    "too-few-connections": too_few_connections,
+    "none": none,
+}

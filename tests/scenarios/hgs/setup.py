@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A server under a cause, its client, and how to start and measure them."""
+import contextlib
+import dataclasses
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import time
+
+from .machine import Network, Process, Skip, threads
+
+THROUGHPUT = re.compile(r"^(?:throughput:|Requests/sec:)\s*([0-9.]+)", re.M)
+
+
+@dataclasses.dataclass
+class Own:
+    """hg-server. thread: the comm of the one that is meant to be the limit, or None."""
+    options: dict
+    thread: str | None = None
+
+
+@dataclasses.dataclass
+class Nginx:
+    """Compresses a file for each request. A handshake for each would be work as well, but wrk spins during handshakes
+    and then burns more than nginx; so connections with TLS stay open."""
+    tls: bool
+    workers: int
+    level: int  # of gzip
+    body_bytes: int
+    thread = "nginx"
+
+
+@dataclasses.dataclass
+class Client:
+    """hg-client with these options, or wrk for nginx."""
+    connections: int
+    threads: int = 1
+    options: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Setup:
+    server: Own | Nginx
+    client: Client
+    server_cpus: str | None = None
+    client_cpus: str | None = None
+    veth: bool = False
+    limited: bool = False           # the server runs in a group of its own,
+    quota_percent: int | None = None  # with this quota, or none
+    period_us: int = 100000
+    hog: dict | None = None
+
+    def but(self, **changes):
+        """The same setup with changes; server and client take a dict of changes to their own fields."""
+        for part in ("server", "client"):
+            if isinstance(changes.get(part), dict):
+                old = getattr(self, part)
+                new = dict(changes[part])
+                if "options" in new:
+                    new["options"] = {**old.options, **new["options"]}
+                changes[part] = dataclasses.replace(old, **new)
+        return dataclasses.replace(self, **changes)
+
+
+@dataclasses.dataclass
+class Result:
+    throughput: float
+    server_cpus: float  # CPUs busy on average, by schedstat
+    client_cpus: float  # by rusage
+    seconds: float
+    output: str
+
+
+def flags(options):
+    return [f"--{name}={value}" for name, value in options.items() if value is not None]
+
+
+def need(*programs):
+    for name in programs:
+        if not shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
+            raise Skip(f"{name} is not installed")
+
+
+class Running:
+    """A started setup: the server is up and idle, client_argv(seconds) would load it."""
+
+    def __init__(self, machine, setup):
+        self.machine, self.setup = machine, setup
+        self.stack = contextlib.ExitStack()
+        self.cgroup = self.hog = None
+        self.locks = []
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        self.stack.close()
+
+    def _start(self):
+        s, m = self.setup, self.machine
+        self.address = "127.0.0.1"
+        prefix = []
+        if s.veth:
+            m.network.start()
+            self.address = Network.SERVER
+            prefix += m.network.enter(0)
+        if s.server_cpus:
+            prefix += ["taskset", "-c", s.server_cpus]
+        leaf = "main"
+        if s.limited:
+            self.cgroup, leaf = m.groups.quota(s.quota_percent, s.period_us), "limited"
+        start = self._start_own if isinstance(s.server, Own) else self._start_nginx
+        self.server = start(prefix, leaf)
+        self.pid = self.server.pid
+        if s.hog:
+            argv = [m.program("hg-hog"), *flags(s.hog)]
+            self.hog = Process(argv, m.groups, ready="ready")
+            self.stack.callback(self.hog.close)
+
+    def _start_own(self, prefix, leaf):
+        argv = [*prefix, self.machine.program("hg-server"), f"--address={self.address}", *flags(self.setup.server.options)]
+        server = Process(argv, self.machine.groups, leaf, ready="port:")
+        self.stack.callback(server.close)
+        self.locks = [int(line.split()[1], 16) for line in server.lines if line.startswith("lock:")]
+        self.port = int(server.lines[-1].split()[1])
+        return server
+
+    def _start_nginx(self, prefix, leaf):
+        need("nginx", "wrk")
+        directory = os.path.join(self.machine.directory, "nginx")
+        os.makedirs(directory, exist_ok=True)
+        self.port = 20000 + os.getpid() % 20000
+        config = nginx_config(self.setup.server, directory, f"{self.address}:{self.port}")
+        log = self.stack.enter_context(open(f"{directory}/log", "a"))
+        server = Process([*prefix, shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/usr/local/sbin"), "-p", directory,
+                          "-c", config, "-e", f"{directory}/error.log"], self.machine.groups, leaf, log=log)
+        self.stack.callback(server.close)
+        wait_listening(self, server)
+        return server
+
+    def client_argv(self, seconds):
+        s, c, prefix = self.setup, self.setup.client, []
+        if s.veth:
+            prefix += self.machine.network.enter(1)
+        if isinstance(s.server, Own):
+            options = dict(c.options)
+            if s.client_cpus:
+                options["cpus"] = s.client_cpus
+            return [*prefix, self.machine.program("hg-client"), f"--address={self.address}", f"--port={self.port}",
+                    f"--connections={c.connections}", f"--threads={c.threads}", f"--duration={seconds:g}",
+                    *flags(options)]
+        if s.client_cpus:
+            prefix += ["taskset", "-c", s.client_cpus]
+        return [*prefix, "wrk", f"-t{c.threads}", f"-c{c.connections}", f"-d{round(seconds)}s", "--timeout=10s", "-H",
+                "Accept-Encoding: gzip", f"http{'s' if s.server.tls else ''}://{self.address}:{self.port}/text"]
+
+    def limit_tids(self):
+        """Threads of the server that are meant to be the limit, by their name; nginx: its workers."""
+        if isinstance(self.setup.server, Nginx):
+            return [tid for tid in threads(self.pid) if tid != self.pid]
+        return [tid for tid, (comm, _) in threads(self.pid).items() if comm == self.setup.server.thread]
+
+    def measure(self, seconds):
+        """Runs the client once, untraced."""
+        before, begin = threads(self.pid), time.monotonic()
+        client = subprocess.Popen(self.client_argv(seconds), stdout=subprocess.PIPE, text=True,
+                                  preexec_fn=lambda: self.machine.groups.join(os.getpid()))
+        # threads of a thread-per-connection server are gone with the client: look while they are there
+        time.sleep(seconds * 0.9)
+        after, middle = threads(self.pid), time.monotonic()
+        output = client.stdout.read()
+        client.stdout.close()
+        _, status, usage = os.wait4(client.pid, 0)
+        client.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.monotonic() - begin
+        found = THROUGHPUT.search(output)
+        if client.returncode or not found:
+            raise RuntimeError(f"{' '.join(client.args)}: exit {client.returncode}: {output.strip()[-300:]}")
+        used = sum(cpu - before.get(tid, ("", 0))[1] for tid, (_, cpu) in after.items())
+        return Result(float(found.group(1)), used / (middle - begin),
+                      (usage.ru_utime + usage.ru_stime) / wall, wall, output)
+
+
+def wait_listening(running, server):
+    """A connect from the client's side succeeds, or the server has ended."""
+    probe = [] if not running.setup.veth else running.machine.network.enter(1)
+    for _ in range(100):
+        if server.popen.poll() is not None:
+            raise RuntimeError(f"{server.argv[-5]} ended: see {running.machine.directory}/nginx/error.log")
+        if probe:
+            code = f"import socket; socket.create_connection(('{running.address}', {running.port}), 1)"
+            if not subprocess.run([*probe, "python3", "-c", code], capture_output=True).returncode:
+                return
+        else:
+            with contextlib.suppress(OSError):
+                socket.create_connection((running.address, running.port), 1).close()
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"nothing listens on {running.address}:{running.port}")
+
+
+def nginx_config(server, directory, listen):
+    """Writes certificate, pages and configuration; returns the configuration's path."""
+    os.makedirs(f"{directory}/html", exist_ok=True)
+    words = random.Random(1)
+    with open(f"{directory}/html/text", "w") as file:
+        while file.tell() < server.body_bytes:
+            file.write("".join(words.choice("etaoinshrdlu") for _ in range(words.randrange(2, 9))) + " ")
+    tls = ""
+    if server.tls:
+        need("openssl")
+        pair = f"{directory}/pair"
+        if not os.path.exists(f"{pair}.crt"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
+                            "/CN=localhost", "-keyout", f"{pair}.key", "-out", f"{pair}.crt"], check=True,
+                           capture_output=True)
+        tls = f"ssl_certificate {pair}.crt; ssl_certificate_key {pair}.key;"
+    path = f"{directory}/nginx.conf"
+    with open(path, "w") as file:
+        file.write(f"""daemon off;
+user root;
+worker_processes {server.workers};
+pid {directory}/pid;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    default_type text/plain;
+    keepalive_requests 100000000;
+    client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy; fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
+    gzip on; gzip_comp_level {server.level}; gzip_types text/plain;
+    server {{
+        listen {listen} reuseport{' ssl' if tls else ''};
+        {tls}
+        root {directory}/html;
+    }}
+}}
+""")
+    return path
