@@ -16,12 +16,32 @@ struct hg_environment_opts {
 	const pid_t *targets; /* tgids */
 	size_t targets_count;
 	char *const *client_argv; /* or NULL */
-	int argc;                 /* hourglass's own */
+	int argc;		  /* hourglass's own */
 	char *const *argv;
 	bool no_args; /* --no-args: command lines are left out */
 };
 
-/* A new reference, or NULL on ENOMEM. What cannot be read is left out, never made up. */
+/*
+ * A new reference, or NULL on ENOMEM. What cannot be read is left out, never made up; empty objects and
+ * arrays are left out too. No program is run to ask for its version. Takes some 20 ms, for the package database.
+ *
+ *	hourglass  {version, arguments[]}
+ *	time       ISO 8601, UTC
+ *	host       {name, distribution, load[3],
+ *	            kernel {release, version, machine, command_line, preemption, preemption_built, realtime, lockdown, tainted},
+ *	            cpu {model, vendor, family, model_number, stepping, microcode, count (online), online, possible, isolated, nohz_full,
+ *	                 smt (bool), smt_control, sockets, cores},
+ *	            frequency {governor, driver, min_khz, max_khz, limit_khz, preference, turbo (bool), pstate, idle_driver, idle_governor},
+ *	            mitigations {name: text}, numa[] {node, cpus, total_bytes},
+ *	            memory {total_bytes, available_bytes, swap_total_bytes, swap_free_bytes, transparent_hugepages, ...},
+ *	            hugepages[] {size_bytes, count, free}, clocksource {current, available},
+ *	            scheduler {autogroup, rt_runtime_us, ...},
+ *	            virtualisation {virtual (bool), hypervisor, type, vendor, product, container}}
+ *	targets[]  {pid, comm, arguments[], policy, nice, rt_priority, threads, affinity {CPUs: threads}, cpu_cgroup,
+ *	            cpu_limits[] {path, quota_us, period_us}, cgroups[], program, build_id, package, package_version}
+ *	targets_not_listed  how many more there were
+ *	client     {arguments[], program, build_id, package, package_version}
+ */
 json_t *hg_environment_collect(const struct hg_environment_opts *opts);
 
 #endif
