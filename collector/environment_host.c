@@ -106,7 +106,7 @@ static json_t *scheduler(void)
 		{"latency_ns", "/sys/kernel/debug/sched/latency_ns", ENV_NUMBER},
 		{"migration_cost_ns", "/sys/kernel/debug/sched/migration_cost_ns", ENV_NUMBER},
 		{"features", "/sys/kernel/debug/sched/features", ENV_TEXT},
-		{"ext", "/sys/kernel/sched_ext/root/ops", ENV_TEXT},
+		{"ext", "/sys/kernel/sched_ext/state", ENV_TEXT},
 	};
 	json_t *object = json_object();
 
