@@ -17,8 +17,9 @@ function(hg_bpf_skeletons target folder)
     string(REGEX REPLACE "\\.bpf\\.c$" "" name ${name})
     add_custom_command(
       OUTPUT ${out}/${name}.bpf.o
-      COMMAND ${HG_CLANG} -g -O2 -std=gnu17 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86
-              -Wall -Wextra -Wno-unused-parameter -Wno-address-of-packed-member -I${CMAKE_SOURCE_DIR} -c ${source} -o ${out}/${name}.bpf.o
+      COMMAND ${HG_CLANG} -g -O2 -std=gnu17 -ffreestanding -target bpf -mcpu=v3 -D__TARGET_ARCH_x86
+              -Wall -Wextra -Wno-unused-parameter -Wno-address-of-packed-member -Werror -I${CMAKE_SOURCE_DIR}
+              -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${source} -o ${out}/${name}.bpf.o
       DEPENDS ${source} ${headers}
       COMMENT "BPF ${name}.bpf.o" VERBATIM)
     add_custom_command(

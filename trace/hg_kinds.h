@@ -188,6 +188,7 @@ enum hg_wake_ctx {
 };
 #define HG_WAKEUPF_NEW      1 /* first wakeup of a new task */
 #define HG_WAKEUPF_IDLE_CPU 2 /* a CPU it may use was idle */
+#define HG_WAKEUPF_THROTTLED 4 /* its cfs_rq is throttled: runnable but not allowed to run */
 
 enum { /* SOFTIRQ: emitted at its exit; time is the exit, time - span the first entry */
 	HG_SOFTIRQ_DUR,   /* ns inside the vector, summed over COUNT */

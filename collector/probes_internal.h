@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * struct hg_probes, for the files that implement collector/hg_probes.h: hg_probes.c (life cycle),
+ * probes_load.c (which probes this kernel takes), probes_drain.c (rings to records), probes_seed.c
+ * (states at attach, promotion) and probes_totals.c (CPU totals, own cost).
+ */
+#ifndef HG_PROBES_INTERNAL_H
+#define HG_PROBES_INTERNAL_H
+
+#include <bpf/libbpf.h>
+
+#include "base/hg_base.h"
+#include "base/hg_log.h"
+#include "collector/hg_probes.h"
+#include "collector/probes_lanes.h"
+#include "collector/probes_ring.h"
+#include "collector/probes_table.h"
+#include "probes/hg_event.h"
+
+#define HG_RING_TOTAL_DEFAULT ((size_t)16 << 20)
+#define HG_RING_MIN           ((size_t)128 << 10)
+#define HG_TASKS_DEFAULT      32768
+#define HG_WHY_BYTES          160
+#define HG_LINKS_MAX          (HG_P_COUNT * HG_PROBE_PROGRAMS_MAX)
+
+struct hg_hourglass_bpf;
+
+/* Losses of a probe on a CPU that the file does not have yet. */
+struct hg_loss {
+	uint64_t seen;      /* of the kernel's running count */
+	uint64_t count;
+	uint64_t since_ns;  /* the first of them */
+};
+
+struct hg_cpu_ring {
+	struct hg_ring ring;
+	struct hg_loss loss[HG_P_COUNT];
+	bool loss_waits;    /* until the ring was read up to loss_pos: records before that are older */
+	uint64_t loss_pos;
+	uint64_t last_ns;   /* of the last record taken */
+};
+
+/* TASK, ROLE and names of a round: rings are drained one by one, the control stream is in time order. */
+struct hg_definition {
+	struct hg_record rec;
+	size_t order;
+};
+
+struct hg_probes {
+	struct hg_probes_opts opts;
+	struct hg_hourglass_bpf *skel;
+	struct bpf_link *links[HG_LINKS_MAX];
+	size_t n_links;
+	struct hg_probe_status status[HG_P_COUNT];
+	char why[HG_P_COUNT][HG_WHY_BYTES];
+
+	uint32_t n_cpus;
+	size_t ring_bytes;
+	struct hg_cpu_ring *rings; /* n_cpus */
+	struct hg_cpu *cpus;       /* the kernel's, mapped */
+	size_t cpus_bytes;
+	int epoll_fd, stats_fd;
+
+	struct hg_lanes lanes;
+	struct hg_definition *definitions;
+	size_t n_definitions, definitions_size;
+	uint64_t control_ns; /* last time on the control stream */
+	uint64_t lost;
+};
+
+/* probes_load.c: opens the skeleton with what this kernel has, and loads it. only: id of one row, or 0 = all. */
+int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only);
+
+/* probes_drain.c: a TASK (if it is new), its ROLE (if that is new) and the observer. */
+int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct hg_ev_task *ev);
+int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t role, uint32_t target,
+			  const char *comm, uint64_t time_ns);
+/* Writes the definitions gathered so far, in time order. */
+int hg_probes_definitions_flush(struct hg_probes *p, struct hg_writer *w);
+
+#endif

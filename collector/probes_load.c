@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loads the BPF object with every probe that this kernel takes. What the kernel lacks is known from its
+ * BTF before loading; what its verifier refuses, by loading each row alone after a failure.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+
+#include "collector/probes_internal.h"
+#include "hourglass.skel.h"
+#include "trace/hg_kinds.h"
+
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	char line[2048];
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, args);
+	line[strcspn(line, "\n")] = 0;
+	hg_debug("libbpf: %s", line);
+	return 0;
+}
+
+static void row_leave_out(struct hg_probes *p, const struct hg_probe_row *row, const char *why)
+{
+	snprintf(p->why[row->id], HG_WHY_BYTES, "%s", why);
+	p->status[row->id].why = p->why[row->id];
+}
+
+static bool tracepoint_exists(const struct btf *btf, const char *name)
+{
+	char type[64];
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* Says why the kernel lacks a row; 0 if it has it. */
+static int row_missing(const struct btf *btf, const struct hg_probe_row *row, char *why, size_t size)
+{
+	for (size_t i = 0; i < HG_PROBE_PROGRAMS_MAX && row->programs[i].name; i++) {
+		const char *tracepoint = row->programs[i].tracepoint;
+
+		if (tracepoint && !tracepoint_exists(btf, tracepoint)) {
+			snprintf(why, size, "this kernel has no tracepoint %s", tracepoint);
+			return -ENOENT;
+		}
+	}
+	if (row->id == HG_P_SEED && btf__find_by_name_kind(btf, "bpf_iter_task", BTF_KIND_FUNC) <= 0) {
+		snprintf(why, size, "this kernel cannot iterate over tasks (BPF_TRACE_ITER)");
+		return -ENOENT;
+	}
+	if (row->id == HG_P_PROMOTE && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) != 1) {
+		snprintf(why, size, "this kernel has no BPF_PROG_TYPE_SYSCALL (since 5.14)");
+		return -ENOENT;
+	}
+	return 0;
+}
+
+/* sched_switch passes prev_state as its last argument since 5.18: (void *, preempt, prev, next, prev_state). */
+static bool switch_has_state(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	const struct btf_type *t;
+
+	if (id < 0)
+		return false;
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	return t && btf_is_func_proto(t) && btf_vlen(t) == 5;
+}
+
+static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct btf *btf)
+{
+	struct hg_hourglass_bpf *skel = hg_hourglass_bpf__open();
+
+	if (!skel)
+		return NULL;
+	skel->rodata->hg_all = p->opts.all;
+	skel->rodata->hg_switch_has_state = switch_has_state(btf);
+	skel->rodata->hg_idle_words_used = HG_MIN((p->n_cpus + 63) / 64, HG_IDLE_WORDS);
+	skel->rodata->hg_drop_one_in = p->opts.drop_one_in;
+	skel->rodata->hg_ring_half_bytes = p->ring_bytes / 2;
+	bpf_map__set_max_entries(skel->maps.hg_tasks, p->opts.tasks_max);
+	bpf_map__set_max_entries(skel->maps.hg_lanes, p->opts.tasks_max);
+	bpf_map__set_max_entries(skel->maps.hg_cpu_states, p->n_cpus);
+	bpf_map__set_max_entries(skel->maps.hg_rings, p->n_cpus);
+	return skel;
+}
+
+/* One try with the rows that have no reason against them (or only one of those). */
+static int object_load(struct hg_probes *p, const struct btf *btf, int only)
+{
+	struct hg_hourglass_bpf *skel = object_open(p, btf);
+	int rc;
+
+	if (!skel)
+		return -errno;
+	for (size_t i = 0; i < hg_probe_rows_count; i++) {
+		const struct hg_probe_row *row = &hg_probe_rows[i];
+		bool take = !p->status[row->id].why && (!only || row->id == (enum hg_probe_id)only);
+
+		for (size_t j = 0; j < HG_PROBE_PROGRAMS_MAX && row->programs[j].name; j++)
+			bpf_program__set_autoload(
+				bpf_object__find_program_by_name(skel->obj, row->programs[j].name), take);
+	}
+	rc = hg_hourglass_bpf__load(skel);
+	if (rc) {
+		hg_hourglass_bpf__destroy(skel);
+		return rc;
+	}
+	p->skel = skel;
+	return 0;
+}
+
+/* Which rows does the verifier refuse? Each is tried alone; those are left out. Number of them. */
+static int rows_refused(struct hg_probes *p, const struct btf *btf)
+{
+	int refused = 0;
+
+	for (size_t i = 0; i < hg_probe_rows_count; i++) {
+		const struct hg_probe_row *row = &hg_probe_rows[i];
+		char why[HG_WHY_BYTES];
+		int rc;
+
+		if (p->status[row->id].why)
+			continue;
+		rc = object_load(p, btf, row->id);
+		if (!rc) {
+			hg_hourglass_bpf__destroy(p->skel);
+			p->skel = NULL;
+			continue;
+		}
+		snprintf(why, sizeof(why), "this kernel refuses it: %s", strerror(-rc));
+		row_leave_out(p, row, why);
+		refused++;
+	}
+	return refused;
+}
+
+int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
+{
+	libbpf_print_fn_t former = libbpf_set_print(libbpf_print);
+	int rc;
+
+	for (size_t i = 0; i < hg_probe_rows_count; i++) {
+		const struct hg_probe_row *row = &hg_probe_rows[i];
+		char why[HG_WHY_BYTES];
+
+		p->status[row->id].name = row->name;
+		if (row_missing(btf, row, why, sizeof(why)))
+			row_leave_out(p, row, why);
+	}
+	rc = object_load(p, btf, only);
+	if (rc && rc != -EPERM && !only && rows_refused(p, btf))
+		rc = object_load(p, btf, only);
+	libbpf_set_print(former);
+	return rc;
+}

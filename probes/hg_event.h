@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR GPL-2.0-or-later */
+/*
+ * What the BPF programs and the collector share: the records of the rings, the state of a CPU
+ * that the collector maps into its memory, what programs take and iterators give.
+ * Included by the probes and by collector/probes_x.c. Not on disk: both sides are built together.
+ */
+#ifndef HG_EVENT_H
+#define HG_EVENT_H
+
+#ifdef __bpf__
+#include "probes/hg_kernel.h"
+#else
+#include <stddef.h>
+#include <stdint.h>
+typedef uint64_t u64;
+typedef uint32_t u32;
+typedef uint16_t u16;
+typedef uint8_t u8;
+typedef int32_t s32;
+#endif
+
+#define HG_COMM_BYTES     16
+#define HG_EXE_BYTES      96
+#define HG_IDLE_WORDS     8   /* idle CPUs are known for 64 times as many CPUs */
+#define HG_ROOTS_MAX      1024
+#define HG_ANCESTORS_MAX  32  /* generations between a task and its root */
+#define HG_SHORT_NS       2000 /* shorter softirqs and irqs in a row become one record */
+
+/* Ids of probes, as in LOSS and PROBE_COST records. A row each in collector/probes_table.c. Append only. */
+enum hg_probe_id {
+	HG_P_SWITCH = 1,
+	HG_P_WAKEUP = 2,
+	HG_P_WAKING = 3,
+	HG_P_SOFTIRQ = 4,
+	HG_P_IRQ = 5,
+	HG_P_LOCAL_TIMER = 6,
+	HG_P_HRTIMER = 7,
+	HG_P_IPI = 8,
+	HG_P_MIGRATE = 9,
+	HG_P_FORK = 10,
+	HG_P_EXEC = 11,
+	HG_P_RENAME = 12,
+	HG_P_SEED = 13,
+	HG_P_PROMOTE = 14,
+	HG_P_COUNT
+};
+
+enum hg_event_type {
+	HG_EV_SWITCH = 1,
+	HG_EV_BLOCK = 2,
+	HG_EV_WAKEUP = 3,
+	HG_EV_SOFTIRQ = 4,
+	HG_EV_IRQ = 5,
+	HG_EV_MIGRATE = 6,
+	HG_EV_FORK = 7,
+	HG_EV_EXEC = 8,
+	HG_EV_EXIT = 9,
+	HG_EV_AFFINITY = 10,
+	HG_EV_TASK = 11,
+	HG_EV_RENAME = 12,
+	HG_EV_COUNT
+};
+
+/* Beside the flags that go to disk (HG_SWITCHF_*, HG_WAKEUPF_*): for the collector only. */
+#define HG_EVF_DISK      0x3f
+#define HG_EVF_MEMBER    0x40 /* switch: next is a member; wakeup: the waker is */
+#define HG_EVF_LEVEL0    0x80 /* switch: a level 0 lane is queued here; wakeup: the wakee is level 0 */
+
+/* Every record starts with these 16 bytes. */
+struct hg_ev_switch {
+	u64 time_ns;
+	u8 type, flags;
+	u16 state; /* prev_state; all states of the kernel fit (TASK_STATE_MAX is 0x10000) */
+	u32 prev, next;
+	u32 holder; /* 0 in HG_EV_SWITCH */
+};
+
+struct hg_ev_block {
+	struct hg_ev_switch sw;
+	u32 sysnr, pad;
+	u64 arg[3];
+};
+
+struct hg_ev_wakeup {
+	u64 time_ns;
+	u8 type, flags, ctx, vec;
+	u32 lane, waker;
+	u16 cpu, pad;
+};
+
+struct hg_ev_softirq {
+	u64 time_ns;
+	u8 type, ctx;
+	u16 vec; /* irqs: unused */
+	u32 lane, dur_ns, span_ns, count;
+	u32 nr; /* irqs: number */
+};
+
+struct hg_ev_migrate {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 lane;
+	u16 from, to;
+	u32 pad2;
+};
+
+struct hg_ev_fork {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 parent, child, pad2;
+};
+
+struct hg_ev_exec {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 lane, tid, old_tid;
+	char comm[HG_COMM_BYTES];
+	char exe[HG_EXE_BYTES];
+};
+
+struct hg_ev_rename {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 lane;
+	char comm[HG_COMM_BYTES];
+};
+
+struct hg_ev_exit {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 lane, code, tid;
+};
+
+struct hg_ev_affinity {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 lane;
+	u64 mask0;
+	u32 count, pad2;
+};
+
+struct hg_ev_task {
+	u64 time_ns;
+	u8 type, role, target, flags; /* HG_TASKF_* */
+	u32 lane, tid, tgid, nstid, ppid, cpus;
+	u64 start_ns, cgroup;
+	char comm[HG_COMM_BYTES];
+};
+
+_Static_assert(sizeof(struct hg_ev_switch) == 24, "a switch is small");
+_Static_assert(sizeof(struct hg_ev_block) == 56, "size of a blocking switch");
+_Static_assert(sizeof(struct hg_ev_wakeup) == 24, "a wakeup is small");
+_Static_assert(sizeof(struct hg_ev_softirq) == 32, "a softirq is small");
+_Static_assert(sizeof(struct hg_ev_migrate) == 24, "size of a migration");
+_Static_assert(sizeof(struct hg_ev_fork) == 24, "size of a fork");
+_Static_assert(sizeof(struct hg_ev_exec) == 136, "size of an exec");
+_Static_assert(sizeof(struct hg_ev_rename) == 32, "size of a rename");
+_Static_assert(sizeof(struct hg_ev_exit) == 24, "size of an exit");
+_Static_assert(sizeof(struct hg_ev_affinity) == 32, "size of an affinity");
+_Static_assert(sizeof(struct hg_ev_task) == 72, "size of a task");
+_Static_assert(offsetof(struct hg_ev_block, arg) == 32, "arguments are aligned");
+
+/* The iterator's record: a task and its state. */
+struct hg_seed_record {
+	struct hg_ev_task task;
+	u32 state, cpu, sysnr, pad; /* HG_SEED_* */
+	u64 arg0;
+};
+_Static_assert(sizeof(struct hg_seed_record) == 96, "size of a seed");
+
+struct hg_root {
+	u8 role, target;
+};
+
+/* In and out of the promoting program. */
+struct hg_promote_args {
+	u32 lane;
+	u32 role; /* added */
+	s32 result; /* 0 or -ESRCH */
+	u32 new_role;
+};
+
+/* A run of short softirqs or irqs that is not in the ring yet. */
+struct hg_pending {
+	u64 first_ns, last_ns;
+	u64 dur_ns;
+	u32 count; /* 0: none */
+	u32 lane, nr;
+	u16 vec;
+	u8 type, ctx;
+};
+
+/*
+ * What a CPU remembers. Only its own programs write it, but for `queued`, which any CPU adds to.
+ * The collector maps it read and write, and writes only lost_since_ns.
+ */
+struct hg_cpu {
+	/* The switch probe's clock and totals: since is the last switch. */
+	u64 since_ns, busy_ns, idle_ns, switches;
+	u64 softirq_ns, irq_ns, idle_irq_ns; /* idle_irq: the part of both that interrupted the idle task */
+
+	u64 cur_key; /* task_struct that has the CPU; 0 before the first switch */
+	u32 cur_lane; /* 0: none, or not in a ring yet */
+	u8 cur_role, cur_kind, cur_idle, cur_kthread; /* cur_kind: enum hg_cur_kind */
+
+	u8 sirq_vec; /* + 1 */
+	u8 sirq_ctx;
+	u8 irq_kind; /* enum hg_irq_kind */
+	u8 hrtimer;
+	u8 pending_busy; /* pending is being changed: interrupts keep off */
+	u8 pad[3];
+	u64 sirq_start_ns, irq_start_ns, irq_exit_ns;
+	u64 sirq_irq_ns; /* irq time inside the softirq that runs */
+	struct hg_pending pending;
+
+	u64 events, dropped;
+	u64 lost[HG_P_COUNT];
+	u64 lost_since_ns[HG_P_COUNT]; /* the first that the collector has not seen; it writes 0 */
+
+	s32 queued __attribute__((aligned(64))); /* level 0 lanes that wait for this CPU */
+	s32 pad3[15];
+};
+_Static_assert(sizeof(struct hg_cpu) % 64 == 0, "CPUs do not share a cache line");
+
+/*
+ * A task that we know. The key is its task_struct: unlike its tid, it stays the same when a thread
+ * other than the leader execs (de_thread() swaps the tids). It is gone at the TASK_DEAD switch.
+ */
+struct hg_task {
+	u64 start_ns;
+	u64 waking; /* who wakes it: HG_WAKING() of probes/hg_maps.bpf.h; 0 none */
+	u64 mask0;  /* allowed CPUs when last looked at */
+	u32 cpus;
+	u32 lane;
+	s32 queued_cpu; /* level 0 and runnable, counted in that CPU's `queued`; else -1 */
+	u8 role, target, announced, pad;
+};
+
+enum hg_cur_kind { HG_CUR_UNKNOWN = 0, HG_CUR_OTHER, HG_CUR_KSOFTIRQD, HG_CUR_NAPI };
+enum hg_irq_kind { HG_IRQ_NONE = 0, HG_IRQ_DEVICE, HG_IRQ_TICK, HG_IRQ_IPI };
+
+#endif

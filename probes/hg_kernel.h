@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel types that the probes read, declared by hand: only the fields used, found in the
+ * running kernel by CO-RE. Fields that moved between kernels are in flavours (___x). BPF side only.
+ */
+#ifndef HG_KERNEL_H
+#define HG_KERNEL_H
+
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s32 s32;
+typedef __u64 u64;
+typedef _Bool bool;
+typedef int pid_t;
+
+#define true  1
+#define false 0
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct cpumask {
+	unsigned long bits[1];
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct cfs_rq {
+	int throttle_count; /* CONFIG_CFS_BANDWIDTH; counts throttled ancestors too */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct thread_info {
+	u32 status;
+	u32 cpu; /* since 5.16 */
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int flags;
+	int on_cpu;
+	int on_rq;
+	int exit_state;
+	int exit_code;
+	int nr_cpus_allowed;
+	struct cpumask cpus_mask;
+	struct sched_entity se;
+	pid_t pid, tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	u64 start_boottime;
+	char comm[16];
+	struct css_set *cgroups;
+};
+
+struct task_struct___state { /* since 5.14 */
+	unsigned int __state;
+};
+
+struct task_struct___oldstate {
+	volatile long state;
+};
+
+struct task_struct___oldcpu { /* before 5.16 */
+	unsigned int cpu;
+};
+
+struct task_struct___throttled { /* throttled one by one, on their way to user space: since 6.18 */
+	bool throttled;
+};
+
+struct pt_regs { /* x86-64 */
+	unsigned long ax, dx, si, di, orig_ax;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#define PF_KTHREAD       0x00200000
+#define TASK_DEAD        0x0080
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define TS_COMPAT        0x0002 /* thread_info.status: in a 32-bit system call */
+#define X86_ENOSYS       38
+
+#define NR_FUTEX         202
+#define FUTEX_WAIT       0
+#define FUTEX_LOCK_PI    6
+#define FUTEX_LOCK_PI2   13
+#define FUTEX_OP_MASK    0x7f
+#define FUTEX_TID_MASK   0x3fffffff
+#define FUTEX_WAITERS    0x80000000
+
+#endif
