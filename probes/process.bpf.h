@@ -12,17 +12,20 @@ int BPF_PROG(hg_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct hg_ev_fork ev = {.type = HG_EV_FORK};
 	struct hg_task *pe = hg_task_find(parent), *ce;
-	u32 cpu, role = pe ? pe->role & ~HG_ROLEF_PROMOTED : 0;
+	u32 cpu, role = 0, target = 0;
 	struct hg_cpu *c;
 
+	if (pe) {
+		role = pe->role & ~HG_ROLEF_PROMOTED;
+		target = pe->target;
+	}
 	if (!role && !hg_all)
 		return 0;
 	c = hg_cpu_this(&cpu);
 	if (!c)
 		return 0;
 	ev.time_ns = bpf_ktime_get_ns();
-	ce = hg_task_create((u64)child, child->start_boottime, role ? role : HG_ROLEF_ALL,
-			    pe ? pe->target : 0);
+	ce = hg_task_create((u64)child, child->start_boottime, role ? role : HG_ROLEF_ALL, target);
 	ev.parent = parent->pid ? hg_task_lane(c, cpu, pe, parent, ev.time_ns) : HG_LANE_IDLE;
 	ev.child = hg_task_lane(c, cpu, ce, child, ev.time_ns);
 	if (ev.parent && ev.child)
