@@ -1,1 +1,0 @@
-typedef int hg_empty;

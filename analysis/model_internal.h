@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the model share. Not for callers: they use hg_model.h.
+ *
+ * Loading walks the file three times, each time only over the streams that it needs:
+ *   model_definitions.c  control: tasks, roles, names, marks; then the window is known
+ *   model_samples.c      sampler and client: series, lock samples, lines
+ *   model_replay.c       CPUs and control: the state machine, in "totals" mode
+ * and hg_model_sweep runs the same state machine over the CPUs once more, in "sweep" mode.
+ *
+ * The two runs meet in hg_model.waits: each time a lane begins to wait (blocked or runnable) the next index of that
+ * array is its own. Totals writes there, when the wait ends, what only its end tells; the sweep meets the same waits in the
+ * same order and so knows at their beginning. This costs 4 bytes a wait: 60 s at 300,000 events a second are at most
+ * 18 million waits, 72 MB.
+ */
+#ifndef HG_MODEL_INTERNAL_H
+#define HG_MODEL_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#define HASH_NONFATAL_OOM 1 /* a library does not exit */
+#include <uthash.h>
+
+#include "analysis/hg_model.h"
+
+/* Bounds: what a file may ask for, whatever it says. */
+#define HG_LANES_MAX    (1U << 20) /* higher lane ids are ignored, with one message */
+#define HG_MEMBERS_MAX  (1U << 16) /* lanes with a role: each has sums per sub-window, 2 KB */
+#define HG_CPUS_MAX     4096U
+#define HG_HOLES_MAX    (1U << 18)
+#define HG_WAITS_MAX    (UINT32_C(1) << 27) /* 512 MB; beyond, waits are classed by what their beginning tells */
+#define HG_LOCKS_MAX    (1U << 16)
+#define HG_WAITERS_MAX  (1U << 20) /* (lock, lane) pairs that are told apart */
+#define HG_SAMPLES_MAX  (16U << 20)
+#define HG_LINES_MAX    (1U << 20)
+#define HG_CGROUPS_MAX  1024U
+#define HG_PROBES_MAX   64U
+#define HG_SUBWINDOWS_MAX 1000U
+
+/* A wake onto an idle CPU takes some microseconds; only a longer wait beside an idle CPU is one that placement could have saved. */
+#define HG_RUNNABLE_IDLE_MIN_NS UINT64_C(50000)
+
+
+/* Lanes by (tgid, tid in their pid namespace): what a lock word names. */
+struct hg_nstid {
+	uint64_t key;
+	uint32_t lane; /* the newest; older ones by hg_model.nstid_next */
+	UT_hash_handle hh;
+};
+
+struct hg_lock_key {
+	uint64_t tgid, address;
+};
+
+struct hg_lock_entry {
+	struct hg_lock_key key;
+	struct hg_lock l;
+	uint32_t index;
+	uint32_t waiting;   /* lanes that wait now */
+	uint64_t since_ns;  /* when the first of them began */
+	uint32_t tick;      /* last sampler tick that found a waiter */
+	UT_hash_handle hh;
+};
+
+struct hg_locks {
+	struct hg_lock_entry *table;
+	struct hg_lock_entry **by_index;
+	size_t count;
+	uint64_t *waiters; /* open addressing: (lock index << 32 | lane) + 1 */
+	size_t waiters_count, waiters_size;
+	struct hg_lock *sorted;
+};
+
+/* A time in which a stream had lost events. */
+struct hg_hole {
+	uint64_t from_ns, to_ns;
+	uint32_t cpu;
+};
+
+/* A PROBE_COST record. */
+struct hg_probe_cost {
+	uint64_t time_ns, runs, measured, ns;
+};
+
+struct hg_probe_info {
+	const char *name, *why;
+	bool known, attached;
+	bool no_state; /* its events move no lane between states: softirqs, irqs, timers, names */
+	struct hg_probe_cost *cost;
+	size_t cost_count;
+};
+
+struct hg_model {
+	struct hg_reader *r;
+	uint64_t begin_ns, end_ns; /* recording */
+	uint64_t from_ns, to_ns;   /* window */
+	unsigned int subwindows;
+	uint64_t *sub_ns; /* [subwindows + 1] */
+
+	struct hg_lane *lanes;
+	uint32_t *nstid_next; /* [lanes]: next lane with the same (tgid, nstid), 0 none */
+	size_t lanes_count, lanes_size;
+	size_t defined, members;
+	struct hg_nstid *nstids;
+	char *lane_names; /* "lane N" of undefined lanes */
+
+	struct hg_cpu *cpus;
+	size_t cpus_count, cpus_size;
+	struct hg_cgroup *cgroups;
+	size_t cgroups_count;
+	struct hg_line *lines;
+	size_t lines_count;
+	struct hg_locks locks;
+	size_t samples; /* in all series */
+	uint32_t ticks; /* of the sampler, in the window */
+
+	uint32_t *waits; /* see above */
+	size_t waits_count, waits_size;
+	struct hg_hole *holes;
+	size_t holes_count, holes_size;
+	bool holes_known;
+	struct hg_losses losses;
+	uint64_t misfits; /* switches that contradict what was known of their CPU, in the window */
+
+	struct hg_probe_info probes[HG_PROBES_MAX];
+	struct hg_series own;
+	struct hg_model_session session;
+	uint64_t mark_begin_ns, mark_end_ns, mark_client_start_ns, mark_client_end_ns;
+	bool has_begin, has_end, has_client_start, has_client_end;
+	bool warned_lanes, warned_members, warned_cpus, warned_waits, warned_samples, warned_locks;
+};
+
+/* model_lanes.c: the tables of lanes and CPUs. */
+/* Makes room for a lane of this id. False: it is none, idle, or beyond the bound. */
+bool hg_model_lane_want(struct hg_model *m, uint64_t id, int *err);
+struct hg_cpu *hg_model_cpu_want(struct hg_model *m, uint64_t cpu, int *err);
+int hg_model_nstid_add(struct hg_model *m, uint32_t lane);
+/* String of the file that is never NULL. */
+const char *hg_model_string(const struct hg_model *m, uint64_t id);
+
+/* model_definitions.c */
+int hg_model_read_definitions(struct hg_model *m);
+int hg_model_set_window(struct hg_model *m, const struct hg_model_opts *opts);
+/* Names, which depend on the window. */
+int hg_model_read_names(struct hg_model *m);
+
+/* model_samples.c */
+int hg_model_read_samples(struct hg_model *m);
+int hg_series_add(struct hg_model *m, struct hg_series *s, uint64_t time_ns, uint64_t a, uint64_t b);
+double hg_model_bpf_cpus(const struct hg_model *m);
+
+/* model_account.c: interval sums, cut to the window. */
+int hg_account_prepare(struct hg_model *m); /* zeroes all sums; allocates those of members */
+void hg_account_add(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64_t from_ns,
+		    uint64_t to_ns);
+/* Of [from, to], in which the lane was counted as running, dur_ns go to leaf. */
+void hg_account_move(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64_t from_ns,
+		     uint64_t to_ns, uint64_t dur_ns);
+void hg_account_finish(struct hg_model *m);
+/* Adds [from, to) to the slots of sub-windows that it touches. */
+void hg_account_span(const struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
+		     uint64_t to_ns);
+/* The part of dur_ns, spread evenly over [from, to], that lies in [a, b]. */
+uint64_t hg_account_part(uint64_t dur_ns, uint64_t from_ns, uint64_t to_ns, uint64_t a, uint64_t b);
+
+/* model_locks.c */
+/* Index + 1, or 0 if there is no room. */
+uint32_t hg_locks_get(struct hg_model *m, uint32_t tgid, uint64_t address);
+void hg_locks_reset(struct hg_model *m); /* keeps what the sampler found */
+void hg_locks_begin(struct hg_model *m, uint32_t lock, uint64_t time_ns);
+void hg_locks_end(struct hg_model *m, uint32_t lock, uint32_t lane, uint64_t since_ns,
+		  uint64_t time_ns);
+void hg_locks_sample(struct hg_model *m, uint32_t lock, uint32_t tick);
+int hg_locks_finish(struct hg_model *m);
+void hg_locks_free(struct hg_model *m);
+
+/* model_replay.c */
+int hg_model_replay_totals(struct hg_model *m);
+
+/* Logs once per model, on behalf of the flag. */
+#define hg_model_warn_once(flag, ...)                                                              \
+	do {                                                                                       \
+		if (!(flag)) {                                                                     \
+			(flag) = true;                                                             \
+			hg_warn(__VA_ARGS__);                                                      \
+		}                                                                                  \
+	} while (0)
+
+#endif
