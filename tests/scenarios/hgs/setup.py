@@ -28,7 +28,7 @@ class Nginx:
     and then burns more than nginx; so connections with TLS stay open."""
     tls: bool
     workers: int
-    level: int  # of gzip
+    level: int  # of gzip; 0: not compressed
     body_bytes: int
     thread = "nginx"
 
@@ -236,7 +236,7 @@ http {{
     keepalive_requests 100000000;
     client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy; fastcgi_temp_path {directory}/fastcgi;
     uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
-    gzip on; gzip_comp_level {server.level}; gzip_types text/plain;
+    {f'gzip on; gzip_comp_level {server.level}; gzip_types text/plain;' if server.level else ''}
     server {{
         listen {listen} reuseport{' ssl' if tls else ''};
         {tls}
