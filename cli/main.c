@@ -6,6 +6,7 @@
 #include "cli/hg_cli.h"
 
 const struct hg_verb hg_verbs[] = {
+	{"check", "what this machine can record, and what would spoil a benchmark", hg_cmd_check},
 	{NULL, NULL, NULL},
 };
 

@@ -33,7 +33,7 @@ _hourglass()
 	record) options='-o --output -f --force -p --pid -a --all -d --duration --user --client-log --help' ;;
 	report) options='--format --window --help' ;;
 	info | dump) options='--format --help' ;;
-	check) options='--help' ;;
+	check) options='-p --pid --format --help' ;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -W 'record report info dump check --help --version' -- "$cur")
 		return 0
@@ -45,7 +45,7 @@ _hourglass()
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return 0
 		;;
-	record:-p | record:--pid)
+	record:-p | record:--pid | check:-p | check:--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
 		return 0
 		;;

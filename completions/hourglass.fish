@@ -22,5 +22,7 @@ complete -c hourglass -n '__fish_seen_subcommand_from report' -l window -x -d 'O
 
 complete -c hourglass -n '__fish_seen_subcommand_from info' -l format -x -a 'text json' -d 'Output format'
 complete -c hourglass -n '__fish_seen_subcommand_from dump' -l format -x -a 'text json' -d 'Output format'
+complete -c hourglass -n '__fish_seen_subcommand_from check' -l format -x -a 'text json' -d 'Output format'
+complete -c hourglass -n '__fish_seen_subcommand_from check' -s p -l pid -x -a '(__fish_complete_pids)' -d 'Look at these processes as well'
 
 complete -c hourglass -n '__fish_seen_subcommand_from record report info dump check' -l help -d 'Explain the options'
