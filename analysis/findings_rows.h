@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The rows of "where the time went", from plain lanes: what hg_findings_rows does, testable without a file. */
+#ifndef HG_FINDINGS_ROWS_H
+#define HG_FINDINGS_ROWS_H
+
+#include "analysis/hg_findings.h"
+
+/* Lanes that are not members have only their running time known; their wall is the window and the rest unknown. */
+int hg_findings_rows_build(struct hg_findings *f, const struct hg_lane *lanes, size_t count,
+			   uint64_t from_ns, uint64_t to_ns, unsigned int max_rows);
+
+#endif
