@@ -234,8 +234,8 @@ static inline void tb_schedstat(struct trace_builder *tb, uint64_t t, uint64_t l
 	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_SCHEDSTAT, lane, run, delay, 0);
 }
 
-static inline void tb_task_times(struct trace_builder *tb, uint64_t t, uint64_t lane,
-				 uint64_t user, uint64_t system)
+static inline void tb_task_times(struct trace_builder *tb, uint64_t t, uint64_t lane, uint64_t user,
+				 uint64_t system)
 {
 	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_TASK_TIMES, lane, user, system);
 }
