@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What detectors use to fill a case. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/attribution.h"
+
+#define LIST_MAX 16 /* evidence, refutations and links of one candidate */
+
+void hg_case_credit(const struct hg_attribution *a, struct hg_case *k, const struct hg_blame_row *row)
+{
+	k->credited = true;
+	if (!row)
+		return;
+	for (unsigned int i = 0; i < a->shares.subs; i++)
+		k->sub_ns[i] += row->sub_ns[i];
+}
+
+static const char *format(const struct hg_attribution *a, const char *fmt, va_list ap)
+{
+	char text[512];
+	const char *copy;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	copy = hg_arena_printf(a->arena, "%s", text);
+	return copy ? copy : "";
+}
+
+struct hg_evidence *hg_case_evidence(const struct hg_attribution *a, struct hg_case *k, bool proof,
+				     bool holds, double value, double threshold, const char *source,
+				     const char *fmt, ...)
+{
+	struct hg_candidate *c = &k->c;
+	struct hg_evidence *e;
+	va_list ap;
+
+	if (!c->evidence)
+		c->evidence = hg_arena_alloc(a->arena, LIST_MAX * sizeof(*c->evidence));
+	if (!c->evidence || c->evidence_count == LIST_MAX)
+		return NULL;
+	e = &c->evidence[c->evidence_count++];
+	va_start(ap, fmt);
+	*e = (struct hg_evidence){
+		.text = format(a, fmt, ap),
+		.source = source,
+		.proof = proof,
+		.holds = holds,
+		.value = value,
+		.threshold = threshold,
+	};
+	va_end(ap);
+	return e;
+}
+
+static void list_add(const struct hg_attribution *a, const char ***list, size_t *count,
+		     const char *text)
+{
+	if (!*list)
+		*list = hg_arena_alloc(a->arena, LIST_MAX * sizeof(**list));
+	if (*list && *count < LIST_MAX)
+		(*list)[(*count)++] = text;
+}
+
+void hg_case_refute(const struct hg_attribution *a, struct hg_case *k, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	list_add(a, &k->c.refuted_by, &k->c.refuted_count, format(a, fmt, ap));
+	va_end(ap);
+}
+
+void hg_case_chain(const struct hg_attribution *a, struct hg_case *k, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	list_add(a, &k->c.chain, &k->c.chain_count, format(a, fmt, ap));
+	va_end(ap);
+}
+
+void hg_case_subject_lane(const struct hg_attribution *a, struct hg_case *k,
+			  const struct hg_lane *lane, const char *kind)
+{
+	k->c.subject.machine = "host";
+	k->c.subject.kind = kind;
+	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "tid %u", lane->tid);
+	k->c.subject.name = lane->name;
+}
+
+const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *lane)
+{
+	const char *label = hg_arena_printf(a->arena, "%s (tid %u)", lane->name, lane->tid);
+
+	return label ? label : "";
+}
+
+struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane, bool delay)
+{
+	uint64_t run, wait, span, from = hg_model_from_ns(a->model), to = hg_model_to_ns(a->model);
+	struct hg_outside out = {0};
+
+	if (!hg_series_delta(&lane->schedstat, from, to, &run, &wait, &span) || !span)
+		return out;
+	out.known = true;
+	out.ratio = (double)(delay ? wait : run) / (double)span;
+	out.span_s = (double)span / 1e9;
+	return out;
+}
