@@ -17,9 +17,9 @@
 #define ROWS_MAX  20
 
 const struct hg_detector *const hg_detectors[] = {
-	&hg_detector_serial_thread,   &hg_detector_saturated,    &hg_detector_quota,
-	&hg_detector_competitor,      &hg_detector_locking_user, &hg_detector_client_saturated,
-	&hg_detector_too_few, &hg_detector_none,         NULL,
+	&hg_detector_serial_thread, &hg_detector_saturated,    &hg_detector_quota,
+	&hg_detector_competitor,    &hg_detector_locking_user, &hg_detector_client_saturated,
+	&hg_detector_too_few,	    &hg_detector_none,	       NULL,
 };
 
 /* Time that no detector of this version judges: it can keep a verdict from standing out, never be one. */
@@ -27,10 +27,13 @@ static const struct {
 	enum hg_blame blame;
 	const char *text;
 } unjudged[] = {
-	{HG_BLAME_POOL_MASK, "its threads wait for the CPUs that they may use while others are idle"},
-	{HG_BLAME_PLACEMENT, "its threads wait to be put on a CPU although one that they may use is idle"},
+	{HG_BLAME_POOL_MASK,
+	 "its threads wait for the CPUs that they may use while others are idle"},
+	{HG_BLAME_PLACEMENT,
+	 "its threads wait to be put on a CPU although one that they may use is idle"},
 	{HG_BLAME_KSOFTIRQD, "its threads wait for a CPU on which ksoftirqd runs"},
-	{HG_BLAME_CLIENT_TIMER, "it is idle while the client sleeps on a timer (thinks, or keeps a rate)"},
+	{HG_BLAME_CLIENT_TIMER,
+	 "it is idle while the client sleeps on a timer (thinks, or keeps a rate)"},
 	{HG_BLAME_NET, "it waits for the network and the sender is not on this machine"},
 	{HG_BLAME_SERIAL_WAIT, "a thread sleeps on a timer and no other one is ready to serve"},
 	{HG_BLAME_DISK, "it waits for a disk"},
@@ -54,8 +57,8 @@ static double lane_run_ns(const struct hg_lane *l)
 }
 
 /* Adds a lane's outside ratio in CPUs: of the window, for the part of it in which the lane lived. */
-static void outside_add(const struct hg_attribution *a, struct hg_outside *sum, const struct hg_lane *l,
-			bool delay)
+static void outside_add(const struct hg_attribution *a, struct hg_outside *sum,
+			const struct hg_lane *l, bool delay)
 {
 	struct hg_outside o = hg_outside_lane(a, l, delay);
 	double lived = (double)(l->to_ns - l->from_ns) / a->wall_ns;
@@ -114,7 +117,8 @@ static void figures_cpus(struct hg_attribution *a)
 	for (size_t i = 0; i < a->cpus_count; i++) {
 		uint64_t busy, steal, span;
 
-		if (!hg_series_delta(&a->cpus[i].proc_stat, from, to, &busy, &steal, &span) || !span)
+		if (!hg_series_delta(&a->cpus[i].proc_stat, from, to, &busy, &steal, &span) ||
+		    !span)
 			continue;
 		a->cpus_online++;
 		a->pool_out.known = a->steal_out.known = true;
@@ -144,8 +148,9 @@ static void gate(const struct hg_attribution *a, struct gates *g, const char *na
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (g->n < GATES_MAX)
-		g->v[g->n++] = (struct hg_gate){
-			.name = name, .passed = passed, .text = hg_arena_printf(a->arena, "%s", text)};
+		g->v[g->n++] = (struct hg_gate){.name = name,
+						.passed = passed,
+						.text = hg_arena_printf(a->arena, "%s", text)};
 }
 
 /* Over lower it lowers the confidence, over forbid no verdict stands. */
@@ -188,8 +193,8 @@ static void gates_throughput(const struct hg_attribution *a, const struct hg_mod
 	if (r->valid && r->errors > 0) {
 		double errors = r->completed > 0 ? r->errors / r->completed : 1;
 
-		gate(a, g, "client-errors", errors < 0.01, "%.0f requests failed (%.2f %%)", r->errors,
-		     100 * errors);
+		gate(a, g, "client-errors", errors < 0.01, "%.0f requests failed (%.2f %%)",
+		     r->errors, 100 * errors);
 		gate_level(g, errors, 0.01, 0.5);
 	}
 }
@@ -201,25 +206,30 @@ static void gates_check(const struct hg_attribution *a, const struct hg_model_se
 	double lost, unknown = unknown_share(a), own;
 
 	hg_model_losses(a->model, &losses);
-	lost = (double)(losses.total + losses.damage) / (double)HG_MAX(session->events + losses.total, 1);
+	lost = (double)(losses.total + losses.damage) /
+	       (double)HG_MAX(session->events + losses.total, 1);
 	gate(a, g, "losses", lost <= 0.0001, "%llu events lost (%.3g %%)",
 	     (unsigned long long)(losses.total + losses.damage), 100 * lost);
 	gate_level(g, lost, 0.0001, 0.01);
-	gate(a, g, "sub-windows", a->shares.subs >= 10, "%u sub-windows of %.2f s (10 are needed)", a->shares.subs,
-	     a->shares.subs ? a->wall_ns / a->shares.subs / 1e9 : 0);
+	gate(a, g, "sub-windows", a->shares.subs >= 10, "%u sub-windows of %.2f s (10 are needed)",
+	     a->shares.subs, a->shares.subs ? a->wall_ns / a->shares.subs / 1e9 : 0);
 	if (a->shares.subs < 10 && !g->forbids)
 		g->forbids = "sub-windows";
 	gates_throughput(a, session, g);
-	gate(a, g, "states", unknown <= 0.02, "%.2g %% of the target's time is in unknown states", 100 * unknown);
+	gate(a, g, "states", unknown <= 0.02, "%.2g %% of the target's time is in unknown states",
+	     100 * unknown);
 	gate_level(g, unknown, 0.02, 0.10);
 	if (a->steal_out.known) {
-		gate(a, g, "steal", a->steal_out.ratio <= 0.05, "this machine's CPUs were taken away %.1f %% of the time",
+		gate(a, g, "steal", a->steal_out.ratio <= 0.05,
+		     "this machine's CPUs were taken away %.1f %% of the time",
 		     100 * a->steal_out.ratio);
 		gate_level(g, a->steal_out.ratio, 0.05, 0.20);
 	}
-	own = (double)session->own_cpu_ns / a->wall_ns + (session->bpf_cpus > 0 ? session->bpf_cpus : 0);
+	own = (double)session->own_cpu_ns / a->wall_ns +
+	      (session->bpf_cpus > 0 ? session->bpf_cpus : 0);
 	gate(a, g, "probe-effect", own <= 0.10 * (double)a->cpus_online,
-	     "hourglass used %.3f CPUs itself%s", own, session->bpf_cpus < 0 ? " (probes not measured)" : "");
+	     "hourglass used %.3f CPUs itself%s", own,
+	     session->bpf_cpus < 0 ? " (probes not measured)" : "");
 	gate_level(g, own / (double)HG_MAX(a->cpus_online, 1), 0.10, 0.50);
 	if (health->sentence[0]) {
 		gate(a, g, "file", false, "%s", health->sentence);
@@ -236,7 +246,8 @@ static void case_finish(const struct hg_attribution *a, struct hg_case *k)
 	for (unsigned int i = 0; i < a->shares.subs; i++)
 		sum += k->sub_ns[i];
 	k->c.share = a->shares.wall_ns > 0 ? sum / a->shares.wall_ns : 0;
-	hg_bootstrap(k->sub_ns, a->shares.sub_ns, a->shares.subs, &k->c.share_low, &k->c.share_high);
+	hg_bootstrap(k->sub_ns, a->shares.sub_ns, a->shares.subs, &k->c.share_low,
+		     &k->c.share_high);
 }
 
 static size_t cases_make(const struct hg_attribution *a, struct hg_case *cases)
@@ -315,7 +326,8 @@ static bool is_proven(const struct hg_case *k)
 }
 
 /* Lower bound of the difference of two shares over the sub-windows. */
-static double separation(const struct hg_attribution *a, const struct hg_case *x, const struct hg_case *y)
+static double separation(const struct hg_attribution *a, const struct hg_case *x,
+			 const struct hg_case *y)
 {
 	double diff[HG_SUBWINDOWS_MAX], low, high;
 
@@ -334,7 +346,8 @@ static bool is_rival(const struct hg_case *x, const struct hg_case *y)
 	bool x_idle = !strcmp(x->c.class_name, "none");
 	bool y_timer = !strcmp(y->c.class_name, "unknown") && y->c.summary == unjudged[3].text;
 
-	if (x_idle && (y_timer || (!strcmp(y->c.class_name, "unknown") && y->c.summary == unjudged[4].text)))
+	if (x_idle &&
+	    (y_timer || (!strcmp(y->c.class_name, "unknown") && y->c.summary == unjudged[4].text)))
 		return false;
 	return true;
 }
@@ -358,18 +371,19 @@ static enum hg_confidence confidence(const struct hg_case *k, const struct gates
 	return (enum hg_confidence)HG_MAX(level, (int)HG_CONFIDENCE_LOW);
 }
 
-static void inconclusive(const struct hg_attribution *a, struct hg_candidate *v, const char *class_name,
-			 const struct hg_case *cases, size_t n, const char *why)
+static void inconclusive(const struct hg_attribution *a, struct hg_candidate *v,
+			 const char *class_name, const struct hg_case *cases, size_t n,
+			 const char *why)
 {
 	const char *top = "";
 
 	if (n > 1)
 		top = hg_arena_printf(a->arena, " The largest shares: %s %.0f %%, %s %.0f %%.",
-				      case_label(a, &cases[0]), 100 * cases[0].c.share, case_label(a, &cases[1]),
-				      100 * cases[1].c.share);
+				      case_label(a, &cases[0]), 100 * cases[0].c.share,
+				      case_label(a, &cases[1]), 100 * cases[1].c.share);
 	else if (n == 1)
-		top = hg_arena_printf(a->arena, " The largest share: %s %.0f %%.", case_label(a, &cases[0]),
-				      100 * cases[0].c.share);
+		top = hg_arena_printf(a->arena, " The largest share: %s %.0f %%.",
+				      case_label(a, &cases[0]), 100 * cases[0].c.share);
 	*v = (struct hg_candidate){
 		.class_name = class_name,
 		.share = n ? cases[0].c.share : NAN,
@@ -377,7 +391,8 @@ static void inconclusive(const struct hg_attribution *a, struct hg_candidate *v,
 		.share_high = n ? cases[0].c.share_high : NAN,
 		.saturation = NAN,
 		.summary = hg_arena_printf(a->arena, "No verdict: %s.%s", why, top),
-		.advice = "Record again for longer, on a quieter machine, with the client's output; look at the candidates below.",
+		.advice = "Record again for longer, on a quieter machine, with the client's "
+			  "output; look at the candidates below.",
 		.unknown_why = why,
 	};
 }
@@ -388,11 +403,12 @@ static const char *failed_proof(const struct hg_attribution *a, const struct hg_
 		const struct hg_evidence *e = &k->c.evidence[i];
 
 		if (e->proof && !e->holds)
-			return hg_arena_printf(a->arena, "%s lacks a proof: %s (needs %.2g)", case_label(a, k),
-					       e->text, e->threshold);
+			return hg_arena_printf(a->arena, "%s lacks a proof: %s (needs %.2g)",
+					       case_label(a, k), e->text, e->threshold);
 	}
 	return hg_arena_printf(a->arena, "%s lacks its second proof%s%s", case_label(a, k),
-			       k->c.unknown_why ? ": " : "", k->c.unknown_why ? k->c.unknown_why : "");
+			       k->c.unknown_why ? ": " : "",
+			       k->c.unknown_why ? k->c.unknown_why : "");
 }
 
 static void verdict(const struct hg_attribution *a, const struct hg_case *cases, size_t n,
@@ -401,13 +417,16 @@ static void verdict(const struct hg_attribution *a, const struct hg_case *cases,
 	const struct hg_case *top = cases, *rival = NULL;
 	bool none;
 
-	if (!n || is_refuted(top)) {
+	if (!n || is_refuted(top) ||
+	    (!strcmp(top->c.class_name, "unknown") && top->c.share < HG_SHARE_MIN)) {
 		inconclusive(a, v, "unknown", cases, n,
-			     n ? "every cause that this version knows is refuted" : "the target did nothing in the window");
+			     n ? "every cause that this version knows is refuted"
+			       : "the target did nothing in the window");
 		return;
 	}
 	none = !strcmp(top->c.class_name, "none");
-	if (g->forbids || (g->forbids_all_but_none && !(none && !a->client->format && !a->client_top))) {
+	if (g->forbids ||
+	    (g->forbids_all_but_none && !(none && !a->client->format && !a->client_top))) {
 		inconclusive(a, v, "inconclusive", cases, n,
 			     hg_arena_printf(a->arena, "gate '%s' failed",
 					     g->forbids ? g->forbids : g->forbids_all_but_none));
@@ -415,7 +434,8 @@ static void verdict(const struct hg_attribution *a, const struct hg_case *cases,
 	}
 	if (!strcmp(top->c.class_name, "unknown")) {
 		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena, "most of the time, %s, and no detector judges that",
+			     hg_arena_printf(a->arena,
+					     "most of the time, %s, and no detector judges that",
 					     top->c.summary));
 		return;
 	}
@@ -425,7 +445,8 @@ static void verdict(const struct hg_attribution *a, const struct hg_case *cases,
 	}
 	if (top->c.share_low < HG_SHARE_MIN) {
 		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena, "the largest share, %s, may be as small as %.0f %%",
+			     hg_arena_printf(a->arena,
+					     "the largest share, %s, may be as small as %.0f %%",
 					     case_label(a, top), 100 * top->c.share_low));
 		return;
 	}
@@ -435,8 +456,8 @@ static void verdict(const struct hg_attribution *a, const struct hg_case *cases,
 	}
 	if (rival && separation(a, top, rival) <= 0) {
 		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena, "%s does not stand out from %s", case_label(a, top),
-					     case_label(a, rival)));
+			     hg_arena_printf(a->arena, "%s does not stand out from %s",
+					     case_label(a, top), case_label(a, rival)));
 		return;
 	}
 	*v = top->c;
@@ -468,7 +489,8 @@ static void next_set(const struct hg_attribution *a, struct hg_what_if *w, const
 		};
 }
 
-static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v, struct ceiling *out)
+static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v,
+		       struct ceiling *out)
 {
 	double competitor = 0;
 	size_t n = 0;
@@ -478,31 +500,49 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 			competitor += a->shares.rows[i].total_ns;
 	}
 	if (a->pool_out.known && strcmp(v->cause ? v->cause : "", "saturated")) {
-		double members = (a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
-		double util = !strcmp(v->cause ? v->cause : "", "competitor") ? members
-										: fmax(members, a->pool_out.ratio);
+		double members =
+			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
+		double util = !strcmp(v->cause ? v->cause : "", "competitor")
+				      ? members
+				      : fmax(members, a->pool_out.ratio);
 
-		out[n] = (struct ceiling){"all CPUs", util, "cpu", "saturated",
-					  {.machine = "host", .kind = "cpu-pool", .name = "all CPUs"}};
+		out[n] = (struct ceiling){
+			"all CPUs",
+			util,
+			"cpu",
+			"saturated",
+			{.machine = "host", .kind = "cpu-pool", .name = "all CPUs"}};
 		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "%zu CPUs", a->cpus_online);
 		n++;
 	}
 	if (a->target_top && strcmp(v->cause ? v->cause : "", "serial-thread")) {
-		out[n] = (struct ceiling){hg_lane_label(a, a->target_top), a->target_top_util, "cpu", "serial-thread",
-					  {.machine = "host", .kind = "thread", .name = a->target_top->name}};
-		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "tid %u", a->target_top->tid);
+		out[n] = (struct ceiling){
+			hg_lane_label(a, a->target_top),
+			a->target_top_util,
+			"cpu",
+			"serial-thread",
+			{.machine = "host", .kind = "thread", .name = a->target_top->name}};
+		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "tid %u",
+			 a->target_top->tid);
 		n++;
 	}
-	if (a->client_top && !(!strcmp(v->class_name, "client") && v->cause && !strcmp(v->cause, "saturated"))) {
-		out[n] = (struct ceiling){hg_lane_label(a, a->client_top), a->client_top_util, "client", "saturated",
-					  {.machine = "host", .kind = "client", .name = a->client_top->name}};
-		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "tid %u", a->client_top->tid);
+	if (a->client_top &&
+	    !(!strcmp(v->class_name, "client") && v->cause && !strcmp(v->cause, "saturated"))) {
+		out[n] = (struct ceiling){
+			hg_lane_label(a, a->client_top),
+			a->client_top_util,
+			"client",
+			"saturated",
+			{.machine = "host", .kind = "client", .name = a->client_top->name}};
+		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "tid %u",
+			 a->client_top->tid);
 		n++;
 	}
 	return n;
 }
 
-static void what_if(const struct hg_attribution *a, const struct hg_candidate *v, struct hg_findings *f)
+static void what_if(const struct hg_attribution *a, const struct hg_candidate *v,
+		    struct hg_findings *f)
 {
 	struct ceiling c[4], *least = NULL;
 	struct hg_what_if *w;
@@ -524,15 +564,17 @@ static void what_if(const struct hg_attribution *a, const struct hg_candidate *v
 		}
 	}
 	critical = v->share_high < 1 ? v->share_high / (1 - v->share_high) : INFINITY;
-	w->relieve = hg_arena_printf(a->arena, "%s/%s%s%s", v->class_name, v->cause, v->subject.name ? ": " : "",
+	w->relieve = hg_arena_printf(a->arena, "%s/%s%s%s", v->class_name, v->cause,
+				     v->subject.name ? ": " : "",
 				     v->subject.name ? v->subject.name : "");
 	w->gain_at_most = fmax(0, fmin(critical, ceiling));
 	if (critical <= ceiling)
-		w->bound_by = hg_arena_printf(a->arena, "critical path: share %.2f / (1 - %.2f)", v->share_high,
-					      v->share_high);
+		w->bound_by = hg_arena_printf(a->arena, "critical path: share %.2f / (1 - %.2f)",
+					      v->share_high, v->share_high);
 	else
-		w->bound_by = hg_arena_printf(a->arena, "next limit: %s is busy %.0f %%: 1 / %.2f - 1", least->name,
-					      100 * least->util, least->util);
+		w->bound_by =
+			hg_arena_printf(a->arena, "next limit: %s is busy %.0f %%: 1 / %.2f - 1",
+					least->name, 100 * least->util, least->util);
 	if (least)
 		next_set(a, w, least);
 	f->what_if = w;
@@ -547,7 +589,8 @@ static const char *target_name(const struct hg_attribution *a)
 	size_t threads = 0;
 
 	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
-		if (hg_lane_is_target(&a->lanes[i], a->level_all) && a->lanes[i].to_ns > a->lanes[i].from_ns)
+		if (hg_lane_is_target(&a->lanes[i], a->level_all) &&
+		    a->lanes[i].to_ns > a->lanes[i].from_ns)
 			threads++;
 	}
 	if (!leader)
@@ -562,7 +605,8 @@ static void setup_note(const struct hg_attribution *a, struct hg_findings *f, co
 	if (!f->setup)
 		f->setup = hg_arena_alloc(a->arena, 8 * sizeof(*f->setup));
 	if (f->setup && f->setup_count < 8)
-		f->setup[f->setup_count++] = (struct hg_setup_note){.id = id, .severity = severity, .text = text};
+		f->setup[f->setup_count++] =
+			(struct hg_setup_note){.id = id, .severity = severity, .text = text};
 }
 
 static void setup_check(const struct hg_attribution *a, struct hg_findings *f)
@@ -580,14 +624,18 @@ static void setup_check(const struct hg_attribution *a, struct hg_findings *f)
 			client_cpus |= l->cpu_ran_mask0;
 	}
 	if (target_cpus & client_cpus)
-		setup_note(a, f, "shared-cpus", "warn",
-			   "Client and target ran on the same CPUs: each takes time from the other.");
+		setup_note(
+			a, f, "shared-cpus", "warn",
+			"Client and target ran on the same CPUs: each takes time from the other.");
 	if (a->client_top)
 		setup_note(a, f, "local-client", "info",
-			   "The client runs on the target's machine: it shares caches, memory and softirq time.");
+			   "The client runs on the target's machine: it shares caches, memory and "
+			   "softirq time.");
 	if (a->steal_out.known && a->steal_out.ratio > 0.01)
 		setup_note(a, f, "steal", a->steal_out.ratio > 0.05 ? "spoils" : "warn",
-			   hg_arena_printf(a->arena, "This machine is a VM whose CPUs were taken away %.1f %% of the time.",
+			   hg_arena_printf(a->arena,
+					   "This machine is a VM whose CPUs were taken away %.1f "
+					   "%% of the time.",
 					   100 * a->steal_out.ratio));
 }
 
@@ -648,8 +696,8 @@ static void findings_figures(const struct hg_attribution *a, struct hg_findings 
 }
 
 /* The client's output: lines of CMD, or of --client-log if there are any. */
-static void client_parse(const struct hg_model *m, const struct hg_model_session *session, const char *name,
-			 const char *regex, struct hg_client_result *out)
+static void client_parse(const struct hg_model *m, const struct hg_model_session *session,
+			 const char *name, const char *regex, struct hg_client_result *out)
 {
 	const struct hg_line *lines;
 	size_t n = hg_model_lines(m, &lines);
@@ -658,7 +706,8 @@ static void client_parse(const struct hg_model *m, const struct hg_model_session
 		name = session->client_format;
 	if (!regex && session->client_regex && session->client_regex[0])
 		regex = session->client_regex;
-	hg_client_output_parse(lines, n, session->client_argv ? session->client_argv : "", name, regex, out);
+	hg_client_output_parse(lines, n, session->client_argv ? session->client_argv : "", name,
+			       regex, out);
 }
 
 int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, const char *client_name,

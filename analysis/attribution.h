@@ -23,23 +23,23 @@
 
 /* To what a moment is credited. */
 enum hg_blame {
-	HG_BLAME_SERIAL,     /* lane: it runs, and no other lane of the target wants a CPU or one is idle */
-	HG_BLAME_POOL,       /* several lanes want CPUs and none of the machine's is idle */
-	HG_BLAME_POOL_MASK,  /* the same, but a CPU that they may not use is idle */
-	HG_BLAME_PLACEMENT,  /* a lane waits although a CPU that it may use is idle */
+	HG_BLAME_SERIAL, /* lane: it runs, and no other lane of the target wants a CPU or one is idle */
+	HG_BLAME_POOL,	    /* several lanes want CPUs and none of the machine's is idle */
+	HG_BLAME_POOL_MASK, /* the same, but a CPU that they may not use is idle */
+	HG_BLAME_PLACEMENT, /* a lane waits although a CPU that it may use is idle */
 	HG_BLAME_COMPETITOR, /* lane: it runs where a lane of the target waits; it is neither target nor client */
-	HG_BLAME_KSOFTIRQD,  /* the same, for ksoftirqd */
-	HG_BLAME_QUOTA,      /* throttled */
-	HG_BLAME_LOCK,       /* lock index: waiters, and the holder runs or nobody of the target is active */
+	HG_BLAME_KSOFTIRQD, /* the same, for ksoftirqd */
+	HG_BLAME_QUOTA,	    /* throttled */
+	HG_BLAME_LOCK, /* lock index: waiters, and the holder runs or nobody of the target is active */
 	/* nobody of the target is active and nobody waits for a lock; by what ends it: */
-	HG_BLAME_CLIENT_BUSY,   /* the client's lane that sends next is running or runnable */
-	HG_BLAME_CLIENT_TIMER,  /* ... sleeps on a timer: it thinks or is paced */
-	HG_BLAME_CLIENT_WAIT,   /* ... waits for the target (or for something else) */
-	HG_BLAME_NET,           /* the network, sender unknown (another machine) */
-	HG_BLAME_SERVICE,       /* a lane of the target sleeps on a timer while another one is ready to serve */
-	HG_BLAME_SERIAL_WAIT,   /* a lane of the target sleeps on a timer and no other one is ready */
+	HG_BLAME_CLIENT_BUSY,  /* the client's lane that sends next is running or runnable */
+	HG_BLAME_CLIENT_TIMER, /* ... sleeps on a timer: it thinks or is paced */
+	HG_BLAME_CLIENT_WAIT,  /* ... waits for the target (or for something else) */
+	HG_BLAME_NET,	       /* the network, sender unknown (another machine) */
+	HG_BLAME_SERVICE, /* a lane of the target sleeps on a timer while another one is ready to serve */
+	HG_BLAME_SERIAL_WAIT, /* a lane of the target sleeps on a timer and no other one is ready */
 	HG_BLAME_DISK,
-	HG_BLAME_PEER,          /* a task that is neither target nor client */
+	HG_BLAME_PEER, /* a task that is neither target nor client */
 	HG_BLAME_OTHER,
 	HG_BLAMES,
 };
@@ -60,9 +60,9 @@ struct hg_blame_lock {
 	uint32_t holder;  /* lane, best knowledge now; 0 */
 	double contended_ns;
 	double holder_leaf_ns[HG_LEAVES]; /* what the holder did while there were waiters */
-	int holder_sysnr;                 /* of its longest blocked state */
+	int holder_sysnr;		  /* of its longest blocked state */
 	double holder_sysnr_ns;
-	uint32_t holder_lane;             /* lane that held it longest */
+	uint32_t holder_lane; /* lane that held it longest */
 	double holder_lane_ns;
 };
 
@@ -80,7 +80,8 @@ struct hg_shares {
 int hg_shares_make(struct hg_model *m, struct hg_shares *out);
 void hg_shares_clear(struct hg_shares *s);
 /* The row, or NULL. id is ignored for blames without object: pass 0. */
-const struct hg_blame_row *hg_shares_row(const struct hg_shares *s, enum hg_blame blame, uint64_t id);
+const struct hg_blame_row *hg_shares_row(const struct hg_shares *s, enum hg_blame blame,
+					 uint64_t id);
 /* The largest row of a blame, or NULL. */
 const struct hg_blame_row *hg_shares_largest(const struct hg_shares *s, enum hg_blame blame);
 
@@ -90,7 +91,7 @@ bool hg_lane_is_client(const struct hg_lane *l);
 /* A figure from outside the events, over the part of the window that its samples cover. */
 struct hg_outside {
 	bool known;
-	double ratio;  /* of the covered time */
+	double ratio; /* of the covered time */
 	double span_s;
 };
 
@@ -108,23 +109,25 @@ struct hg_attribution {
 	double wall_ns;
 
 	double target_run_ns, client_run_ns, competitor_run_ns; /* by events */
-	double target_delay_ns;                                 /* runnable, by events */
+	double target_delay_ns;					/* runnable, by events */
 	double target_throttled_ns;
-	const struct hg_lane *target_top, *client_top;          /* most running time */
-	double target_top_util, client_top_util;                /* of it, by events */
-	struct hg_outside target_top_out, client_top_out;       /* the same by schedstat */
-	struct hg_outside target_run_out, target_delay_out, client_run_out; /* sums by schedstat, in CPUs */
+	const struct hg_lane *target_top, *client_top;	  /* most running time */
+	double target_top_util, client_top_util;	  /* of it, by events */
+	struct hg_outside target_top_out, client_top_out; /* the same by schedstat */
+	struct hg_outside target_run_out, target_delay_out,
+		client_run_out;	     /* sums by schedstat, in CPUs */
 	struct hg_outside pool_out;  /* busy share of all online CPUs by /proc/stat */
 	struct hg_outside steal_out; /* steal share of all online CPUs by /proc/stat */
-	double in_service;           /* mean number of the target's lanes that serve: active, timer or disk */
+	double in_service; /* mean number of the target's lanes that serve: active, timer or disk */
 };
 
 /* Figures by which a cause is said to be saturated; one place, each with its reason. */
-#define HG_UTIL_SERIAL_MIN     0.85 /* a thread or client this busy has no room for 1.2 times the load */
-#define HG_UTIL_POOL_MIN       0.93 /* /proc/stat counts ticks: an all-busy machine shows 95 to 100 % */
-#define HG_UTIL_IDLE_MAX       0.70 /* "nothing is saturated": room for 1.4 times the load */
-#define HG_SHARE_MIN           0.20 /* below it the removal gains less than 1.25 times */
-#define HG_LITTLE_MIN          0.75 /* X * R / connections: the client's connections are all waiting */
+#define HG_UTIL_SERIAL_MIN                                                                         \
+	0.85		      /* a thread or client this busy has no room for 1.2 times the load */
+#define HG_UTIL_POOL_MIN 0.93 /* /proc/stat counts ticks: an all-busy machine shows 95 to 100 % */
+#define HG_UTIL_IDLE_MAX 0.70 /* "nothing is saturated": room for 1.4 times the load */
+#define HG_SHARE_MIN	 0.20 /* below it the removal gains less than 1.25 times */
+#define HG_LITTLE_MIN	 0.75 /* X * R / connections: the client's connections are all waiting */
 
 /* A candidate in the making, with its credit per sub-window. */
 struct hg_case {
@@ -138,8 +141,8 @@ struct hg_case {
  * are set already. When inputs are missing it sets c.unknown_why instead; a case without credit is dropped.
  */
 struct hg_detector {
-	const char *class_name, *cause; /* cause NULL: none */
-	const char *needs;              /* inputs, for people */
+	const char *class_name, *cause;		  /* cause NULL: none */
+	const char *needs;			  /* inputs, for people */
 	const char *proof_events, *proof_outside; /* what its two proofs are, for people */
 	void (*evaluate)(const struct hg_attribution *a, struct hg_case *k);
 };
@@ -157,20 +160,21 @@ extern const struct hg_detector hg_detector_none;
 /* Helpers for detectors. */
 /* Adds a row's sub-windows to the case's share; NULL adds nothing. */
 void hg_case_credit(const struct hg_attribution *a, struct hg_case *k,
-			 const struct hg_blame_row *row);
-struct hg_evidence *hg_case_evidence(const struct hg_attribution *a, struct hg_case *k,
-					  bool proof, bool holds, double value, double threshold,
-					  const char *source, const char *fmt, ...) HG_PRINTF(8, 9);
+		    const struct hg_blame_row *row);
+struct hg_evidence *hg_case_evidence(const struct hg_attribution *a, struct hg_case *k, bool proof,
+				     bool holds, double value, double threshold, const char *source,
+				     const char *fmt, ...) HG_PRINTF(8, 9);
 void hg_case_refute(const struct hg_attribution *a, struct hg_case *k, const char *fmt, ...)
 	HG_PRINTF(3, 4);
 void hg_case_chain(const struct hg_attribution *a, struct hg_case *k, const char *fmt, ...)
 	HG_PRINTF(3, 4);
 void hg_case_subject_lane(const struct hg_attribution *a, struct hg_case *k,
-			       const struct hg_lane *lane, const char *kind);
+			  const struct hg_lane *lane, const char *kind);
 /* "nginx (tid 12)" */
 const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *lane);
 /* Run (or delay) share of a lane by schedstat in the window. */
-struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane, bool delay);
+struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane,
+				  bool delay);
 
 /* Deterministic percentile bootstrap of the mean of v over its sub-windows (1,000 resamples). */
 void hg_bootstrap(const double *v, const double *weight, unsigned int n, double *low_out,

@@ -9,7 +9,8 @@
 
 #define LIST_MAX 16 /* evidence, refutations and links of one candidate */
 
-void hg_case_credit(const struct hg_attribution *a, struct hg_case *k, const struct hg_blame_row *row)
+void hg_case_credit(const struct hg_attribution *a, struct hg_case *k,
+		    const struct hg_blame_row *row)
 {
 	k->credited = true;
 	if (!row)
@@ -97,7 +98,8 @@ const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *
 	return label ? label : "";
 }
 
-struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane, bool delay)
+struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane,
+				  bool delay)
 {
 	uint64_t run, wait, span, from = hg_model_from_ns(a->model), to = hg_model_to_ns(a->model);
 	struct hg_outside out = {0};

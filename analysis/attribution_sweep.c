@@ -14,8 +14,9 @@
 #include "analysis/attribution.h"
 #include "base/hg_base.h"
 
-#define CPUS_MAX    1024
-#define CLASSES_MAX 8 /* distinct sets of allowed CPUs that are told apart; the rest counts as "all" */
+#define CPUS_MAX 1024
+#define CLASSES_MAX                                                                                \
+	8 /* distinct sets of allowed CPUs that are told apart; the rest counts as "all" */
 
 enum where { WHERE_ALLOWED, WHERE_OUTSIDE, WHERE_NONE, WHERES }; /* where a CPU is idle */
 
@@ -27,7 +28,7 @@ struct lane_state {
 	int16_t sysnr;
 	uint16_t cpu;
 	uint32_t by;
-	uint32_t lock;  /* index + 1 of the lock that it waits for */
+	uint32_t lock;	/* index + 1 of the lock that it waits for */
 	uint32_t holds; /* index + 1 of a lock with waiters that it holds */
 	uint64_t since_ns;
 	double seen_single, seen[WHERES]; /* virtual clocks at the last settling */
@@ -63,7 +64,7 @@ struct cpu_class {
 	uint64_t mask0;
 	bool all;
 	unsigned int surely_idle; /* unoccupied CPUs whose background is 0 */
-	double log_busy;          /* sum of logs of the others' background */
+	double log_busy;	  /* sum of logs of the others' background */
 	double clock[WHERES];
 };
 
@@ -86,7 +87,8 @@ struct sweep {
 	uint32_t queued_sum[CPUS_MAX];
 	uint16_t queue_list[CPUS_MAX]; /* CPUs with queued_sum > 0 */
 	unsigned int queue_count;
-	double background[CPUS_MAX]; /* busy share, in this sub-window, of the time without a known lane */
+	double background
+		[CPUS_MAX]; /* busy share, in this sub-window, of the time without a known lane */
 	unsigned int sub;
 	uint64_t now_ns, sub_end_ns;
 	unsigned int running, runnable, throttled;
@@ -186,7 +188,8 @@ static double background_busy(const struct sweep *s, const struct hg_cpu *cpu, u
 	double share, known;
 
 	if (!cpu->sub_known_ns || to <= from ||
-	    !hg_series_delta(&cpu->probe_busy, from, to, &busy, &ignored, &span) || span < (to - from) / 2)
+	    !hg_series_delta(&cpu->probe_busy, from, to, &busy, &ignored, &span) ||
+	    span < (to - from) / 2)
 		return 0;
 	known = (double)cpu->sub_known_ns[sub] / (double)(to - from);
 	if (known > 0.999)
@@ -333,8 +336,8 @@ static uint32_t lock_get(struct sweep *s, uint32_t tgid, uint64_t address)
 	slot->key = key;
 	slot->index = (uint32_t)out->locks_count;
 	HASH_ADD(hh, s->locks, key, sizeof(slot->key), slot);
-	out->locks[out->locks_count] = (struct hg_blame_lock){
-		.tgid = tgid, .address = address, .holder_sysnr = -1};
+	out->locks[out->locks_count] =
+		(struct hg_blame_lock){.tgid = tgid, .address = address, .holder_sysnr = -1};
 	s->lock_rows[out->locks_count] = row_get(s, HG_BLAME_LOCK, out->locks_count);
 	return (uint32_t)out->locks_count++;
 nomem:
@@ -394,8 +397,10 @@ static void lock_time(struct sweep *s, double dt)
 		if (!k->holder || !h->present)
 			continue;
 		k->holder_leaf_ns[h->leaf] += dt;
-		if (hg_leaf_is_blocked(h->leaf) && (h->sysnr == k->holder_sysnr || dt > k->holder_sysnr_ns)) {
-			k->holder_sysnr_ns = h->sysnr == k->holder_sysnr ? k->holder_sysnr_ns + dt : dt;
+		if (hg_leaf_is_blocked(h->leaf) &&
+		    (h->sysnr == k->holder_sysnr || dt > k->holder_sysnr_ns)) {
+			k->holder_sysnr_ns =
+				h->sysnr == k->holder_sysnr ? k->holder_sysnr_ns + dt : dt;
 			k->holder_sysnr = h->sysnr;
 		}
 	}
@@ -463,7 +468,7 @@ static void idle_give_client(struct sweep *s, uint32_t sender)
 static bool is_event_wait(int sysnr)
 {
 	switch (sysnr) {
-	case 7:   /* poll */
+	case 7:	  /* poll */
 	case 23:  /* select */
 	case 232: /* epoll_wait */
 	case 270: /* pselect6 */
@@ -656,8 +661,9 @@ static void on_step(void *arg, const struct hg_step *step)
 	l = &s->ls[lane];
 	advance(s, step->time_ns);
 	before = active(s);
-	will_be_active = !step->gone && (hg_leaf_is_running(step->leaf) || hg_leaf_is_runnable(step->leaf) ||
-					 step->leaf == HG_LEAF_THROTTLED);
+	will_be_active =
+		!step->gone && (hg_leaf_is_running(step->leaf) || hg_leaf_is_runnable(step->leaf) ||
+				step->leaf == HG_LEAF_THROTTLED);
 	leave(s, l, lane, will_be_active);
 	enter(s, l, lane, step);
 	if (before && !active(s)) {
@@ -700,7 +706,7 @@ static int rows_take(struct sweep *s, struct hg_shares *out)
 	out->rows = calloc(HASH_COUNT(s->rows) + 1, sizeof(*out->rows));
 	if (!out->rows)
 		return -ENOMEM;
-	HASH_ITER(hh, s->rows, slot, next) {
+	HASH_ITER (hh, s->rows, slot, next) {
 		for (unsigned int i = 0; i < out->subs; i++)
 			slot->row.total_ns += slot->row.sub_ns[i];
 		out->rows[out->rows_count++] = slot->row;
@@ -714,11 +720,11 @@ static void sweep_clear(struct sweep *s)
 	struct row_slot *row, *next_row;
 	struct lock_slot *lock, *next_lock;
 
-	HASH_ITER(hh, s->rows, row, next_row) {
+	HASH_ITER (hh, s->rows, row, next_row) {
 		HASH_DEL(s->rows, row);
 		free(row);
 	}
-	HASH_ITER(hh, s->locks, lock, next_lock) {
+	HASH_ITER (hh, s->locks, lock, next_lock) {
 		HASH_DEL(s->locks, lock);
 		free(lock);
 	}
@@ -794,7 +800,8 @@ void hg_shares_clear(struct hg_shares *s)
 	memset(s, 0, sizeof(*s));
 }
 
-const struct hg_blame_row *hg_shares_row(const struct hg_shares *s, enum hg_blame blame, uint64_t id)
+const struct hg_blame_row *hg_shares_row(const struct hg_shares *s, enum hg_blame blame,
+					 uint64_t id)
 {
 	for (size_t i = 0; i < s->rows_count; i++) {
 		if (s->rows[i].blame == blame && s->rows[i].id == id)

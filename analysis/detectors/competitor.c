@@ -26,31 +26,40 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 		a->arena, "The target waits for a CPU that %s uses (%.0f %% of such waits).",
 		hg_lane_label(a, lane), 100 * top->total_ns / sum);
 	k->c.advice = hg_arena_printf(
-		a->arena, "Stop %s, pin it to other CPUs, or give it a lower weight (nice, cpu.shares).",
+		a->arena,
+		"Stop %s, pin it to other CPUs, or give it a lower weight (nice, cpu.shares).",
 		hg_lane_label(a, lane));
-	hg_case_evidence(a, k, true, sum / a->wall_ns >= HG_SHARE_MIN, sum / a->wall_ns, HG_SHARE_MIN,
-			 "sched_switch and sched_wakeup events",
-			 "threads of the target were runnable while other programs ran on their CPU for %.1f %% of the time that counts",
+	hg_case_evidence(a, k, true, sum / a->wall_ns >= HG_SHARE_MIN, sum / a->wall_ns,
+			 HG_SHARE_MIN, "sched_switch and sched_wakeup events",
+			 "threads of the target were runnable while other programs ran on their "
+			 "CPU for %.1f %% of the time that counts",
 			 100 * sum / a->wall_ns);
 	if (a->target_delay_out.known) {
-		k->c.saturation = a->target_run_out.known && a->target_run_out.ratio + a->target_delay_out.ratio > 0
-					  ? fmin(1, a->target_run_out.ratio + a->target_delay_out.ratio)
-					  : NAN;
+		k->c.saturation =
+			a->target_run_out.known &&
+					a->target_run_out.ratio + a->target_delay_out.ratio > 0
+				? fmin(1, a->target_run_out.ratio + a->target_delay_out.ratio)
+				: NAN;
 		hg_case_evidence(a, k, true, a->target_delay_out.ratio >= HG_SHARE_MIN,
-				 a->target_delay_out.ratio, HG_SHARE_MIN, "/proc/PID/task/*/schedstat of the target",
-				 "the kernel's own account: its threads waited on run queues %.1f %% of the time, in sum",
+				 a->target_delay_out.ratio, HG_SHARE_MIN,
+				 "/proc/PID/task/*/schedstat of the target",
+				 "the kernel's own account: its threads waited on run queues %.1f "
+				 "%% of the time, in sum",
 				 100 * a->target_delay_out.ratio);
 		if (a->target_delay_out.ratio < HG_SHARE_MIN)
-			hg_case_refute(a, k, "by schedstat the target waited only %.0f %% of the time",
+			hg_case_refute(a, k,
+				       "by schedstat the target waited only %.0f %% of the time",
 				       100 * a->target_delay_out.ratio);
 	} else {
 		k->c.unknown_why = "no schedstat samples of the target";
 	}
 	if (its_run.known)
-		hg_case_evidence(a, k, false, its_run.ratio >= HG_SHARE_MIN, its_run.ratio, HG_SHARE_MIN,
-				 hg_arena_printf(a->arena, "/proc/%u/task/%u/schedstat", lane->tgid, lane->tid),
-				 "%s ran %.1f %% of %.1f s", hg_lane_label(a, lane), 100 * its_run.ratio,
-				 its_run.span_s);
+		hg_case_evidence(a, k, false, its_run.ratio >= HG_SHARE_MIN, its_run.ratio,
+				 HG_SHARE_MIN,
+				 hg_arena_printf(a->arena, "/proc/%u/task/%u/schedstat", lane->tgid,
+						 lane->tid),
+				 "%s ran %.1f %% of %.1f s", hg_lane_label(a, lane),
+				 100 * its_run.ratio, its_run.span_s);
 }
 
 const struct hg_detector hg_detector_competitor = {

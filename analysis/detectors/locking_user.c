@@ -7,7 +7,8 @@
 
 #define SAMPLES_MIN 0.5 /* at least every second look from outside found a waiter on this lock */
 
-static const struct hg_lock *lock_find(const struct hg_attribution *a, const struct hg_blame_lock *b)
+static const struct hg_lock *lock_find(const struct hg_attribution *a,
+				       const struct hg_blame_lock *b)
 {
 	const struct hg_lock *locks;
 	size_t n = hg_model_locks(a->model, &locks);
@@ -58,7 +59,8 @@ static void describe_holder(const struct hg_attribution *a, struct hg_case *k,
 	else if (hg_leaf_is_runnable((enum hg_leaf)worst))
 		hg_case_chain(a, k, "its holder waits for a CPU (%.0f %%)", 100 * runnable / sum);
 	else
-		hg_case_chain(a, k, "its holder is in %s (%.0f %%%s)", hg_leaf_name((enum hg_leaf)worst),
+		hg_case_chain(a, k, "its holder is in %s (%.0f %%%s)",
+			      hg_leaf_name((enum hg_leaf)worst),
 			      100 * b->holder_leaf_ns[worst] / sum,
 			      worst == HG_LEAF_BLOCKED_TIMER ? ": it sleeps" : "");
 }
@@ -79,19 +81,25 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	hg_case_credit(a, k, row);
 	k->c.subject.machine = "host";
 	k->c.subject.kind = "lock";
-	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "0x%llx", (unsigned long long)b->address);
+	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "0x%llx",
+		 (unsigned long long)b->address);
 	k->c.subject.name = hg_arena_printf(a->arena, "futex of %s (pid %u)", process, b->tgid);
-	hg_case_chain(a, k, "lock 0x%llx of %s (pid %u)", (unsigned long long)b->address, process, b->tgid);
+	hg_case_chain(a, k, "lock 0x%llx of %s (pid %u)", (unsigned long long)b->address, process,
+		      b->tgid);
 	describe_holder(a, k, b);
-	k->c.summary = hg_arena_printf(
-		a->arena, "Threads of %s (pid %u) wait for one lock, at 0x%llx: somebody waited for it %.0f %% of the time; %s.",
-		process, b->tgid, (unsigned long long)b->address, 100 * b->contended_ns / a->wall_ns,
-		k->c.chain_count > 1 ? k->c.chain[1] : "holder unknown");
-	k->c.advice = "Hold the lock for less time (move sleeps, calls and I/O out of it), or split it.";
+	k->c.summary = hg_arena_printf(a->arena,
+				       "Threads of %s (pid %u) wait for one lock, at 0x%llx: "
+				       "somebody waited for it %.0f %% of the time; %s.",
+				       process, b->tgid, (unsigned long long)b->address,
+				       100 * b->contended_ns / a->wall_ns,
+				       k->c.chain_count > 1 ? k->c.chain[1] : "holder unknown");
+	k->c.advice =
+		"Hold the lock for less time (move sleeps, calls and I/O out of it), or split it.";
 	hg_case_evidence(a, k, true, row->total_ns / a->wall_ns >= HG_SHARE_MIN,
 			 row->total_ns / a->wall_ns, HG_SHARE_MIN,
 			 "sched_switch events with futex arguments",
-			 "the lock set the pace for %.1f %% of the time: others waited while its holder ran, or nobody could run",
+			 "the lock set the pace for %.1f %% of the time: others waited while its "
+			 "holder ran, or nobody could run",
 			 100 * row->total_ns / a->wall_ns);
 	if (!lock || !lock->samples) {
 		k->c.unknown_why = "no samples of /proc/TID/syscall";
@@ -99,10 +107,12 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	}
 	seen = (double)lock->samples_waiting / (double)lock->samples;
 	k->c.saturation = seen;
-	hg_case_evidence(a, k, true, seen >= SAMPLES_MIN, seen, SAMPLES_MIN, "sampled /proc/PID/task/*/syscall",
+	hg_case_evidence(a, k, true, seen >= SAMPLES_MIN, seen, SAMPLES_MIN,
+			 "sampled /proc/PID/task/*/syscall",
 			 "%.0f %% of %llu looks found a thread in a futex wait on it", 100 * seen,
 			 (unsigned long long)lock->samples);
-	hg_case_evidence(a, k, false, true, (double)lock->waiters, NAN, "sched_switch events with futex arguments",
+	hg_case_evidence(a, k, false, true, (double)lock->waiters, NAN,
+			 "sched_switch events with futex arguments",
 			 "%u threads waited %llu times, %.1f ms each on average", lock->waiters,
 			 (unsigned long long)lock->waits,
 			 lock->waits ? (double)lock->wait_ns / 1e6 / (double)lock->waits : 0);

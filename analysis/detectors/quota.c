@@ -20,7 +20,8 @@ static const struct hg_cgroup *most_throttled(const struct hg_attribution *a, do
 		double ratio;
 
 		if (!groups[i].quota_us || !groups[i].targets ||
-		    !hg_series_delta(&groups[i].periods, from, to, &periods, &throttled, &span) || !periods)
+		    !hg_series_delta(&groups[i].periods, from, to, &periods, &throttled, &span) ||
+		    !periods)
 			continue;
 		ratio = (double)throttled / (double)periods;
 		if (!best || ratio > *ratio_out) {
@@ -48,7 +49,8 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 100 * row->total_ns / a->wall_ns);
 	group = most_throttled(a, &ratio);
 	if (!group) {
-		k->c.summary = "Threads of the target are throttled, but no CPU quota of their cgroups was found.";
+		k->c.summary = "Threads of the target are throttled, but no CPU quota of their "
+			       "cgroups was found.";
 		k->c.unknown_why = "no cpu.stat samples of a cgroup with a quota";
 		return;
 	}
@@ -57,21 +59,26 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	k->c.subject.kind = "cgroup";
 	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%s", group->path);
 	k->c.subject.name = group->path;
-	k->c.summary = hg_arena_printf(
-		a->arena, "The CPU quota of cgroup %s (%.2f CPUs) stops the target in %.0f %% of its periods.",
-		group->path, limit, 100 * ratio);
-	k->c.advice = hg_arena_printf(
-		a->arena, "Raise the quota (%llu us of CPU each %llu us) or make the target do less per request.",
-		(unsigned long long)group->quota_us, (unsigned long long)group->period_us);
-	hg_case_evidence(a, k, true, ratio >= PERIODS_MIN, ratio, PERIODS_MIN, "cpu.stat of the cgroup",
+	k->c.summary = hg_arena_printf(a->arena,
+				       "The CPU quota of cgroup %s (%.2f CPUs) stops the target in "
+				       "%.0f %% of its periods.",
+				       group->path, limit, 100 * ratio);
+	k->c.advice = hg_arena_printf(a->arena,
+				      "Raise the quota (%llu us of CPU each %llu us) or make the "
+				      "target do less per request.",
+				      (unsigned long long)group->quota_us,
+				      (unsigned long long)group->period_us);
+	hg_case_evidence(a, k, true, ratio >= PERIODS_MIN, ratio, PERIODS_MIN,
+			 "cpu.stat of the cgroup",
 			 "%.0f %% of the enforcement periods hit the limit", 100 * ratio);
 	k->c.saturation = ratio;
-	if (hg_series_delta(&group->stat, hg_model_from_ns(a->model), hg_model_to_ns(a->model), &throttled,
-			    &usage, &span) &&
+	if (hg_series_delta(&group->stat, hg_model_from_ns(a->model), hg_model_to_ns(a->model),
+			    &throttled, &usage, &span) &&
 	    usage && span) {
 		k->c.saturation = (double)usage / (double)span / limit;
-		hg_case_evidence(a, k, false, k->c.saturation >= HG_UTIL_SERIAL_MIN, k->c.saturation,
-				 HG_UTIL_SERIAL_MIN, "cpuacct.usage or cpu.stat of the cgroup",
+		hg_case_evidence(a, k, false, k->c.saturation >= HG_UTIL_SERIAL_MIN,
+				 k->c.saturation, HG_UTIL_SERIAL_MIN,
+				 "cpuacct.usage or cpu.stat of the cgroup",
 				 "it used %.0f %% of what the quota allows", 100 * k->c.saturation);
 	}
 	if (ratio < PERIODS_MIN)

@@ -18,19 +18,25 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%zu CPUs", a->cpus_online);
 	k->c.subject.name = "all CPUs";
 	k->c.saturation = a->pool_out.known ? a->pool_out.ratio : NAN;
-	k->c.summary = hg_arena_printf(
-		a->arena, "All %zu CPUs are busy, with the target's own work: %.2f CPUs of target, %.2f of client.",
-		a->cpus_online, a->target_run_ns / a->wall_ns, a->client_run_ns / a->wall_ns);
-	k->c.advice = "Give it more or faster CPUs, move the client to another machine, or make the "
-		      "target do less per request.";
+	k->c.summary = hg_arena_printf(a->arena,
+				       "All %zu CPUs are busy, with the target's own work: %.2f "
+				       "CPUs of target, %.2f of client.",
+				       a->cpus_online, a->target_run_ns / a->wall_ns,
+				       a->client_run_ns / a->wall_ns);
+	k->c.advice =
+		"Give it more or faster CPUs, move the client to another machine, or make the "
+		"target do less per request.";
 	hg_case_evidence(a, k, true, row->total_ns / a->wall_ns >= HG_SHARE_MIN,
-			 row->total_ns / a->wall_ns, HG_SHARE_MIN, "sched_switch and sched_wakeup events",
-			 "several threads of the target wanted CPUs and none was idle for %.1f %% of the time",
+			 row->total_ns / a->wall_ns, HG_SHARE_MIN,
+			 "sched_switch and sched_wakeup events",
+			 "several threads of the target wanted CPUs and none was idle for %.1f %% "
+			 "of the time",
 			 100 * row->total_ns / a->wall_ns);
 	if (a->pool_out.known)
-		hg_case_evidence(a, k, true, a->pool_out.ratio >= HG_UTIL_POOL_MIN, a->pool_out.ratio,
-				 HG_UTIL_POOL_MIN, "/proc/stat", "the CPUs were busy %.1f %% of %.1f s",
-				 100 * a->pool_out.ratio, a->pool_out.span_s);
+		hg_case_evidence(a, k, true, a->pool_out.ratio >= HG_UTIL_POOL_MIN,
+				 a->pool_out.ratio, HG_UTIL_POOL_MIN, "/proc/stat",
+				 "the CPUs were busy %.1f %% of %.1f s", 100 * a->pool_out.ratio,
+				 a->pool_out.span_s);
 	else
 		k->c.unknown_why = "no /proc/stat samples";
 	if (a->pool_out.known && a->pool_out.ratio < HG_UTIL_POOL_MIN)
@@ -45,7 +51,8 @@ const struct hg_detector hg_detector_saturated = {
 	.class_name = "cpu",
 	.cause = "saturated",
 	.needs = "switches and wakeups of the target, per-CPU totals, /proc/stat",
-	.proof_events = "share of time in which threads of the target wanted CPUs and none was idle",
+	.proof_events =
+		"share of time in which threads of the target wanted CPUs and none was idle",
 	.proof_outside = "busy time of the CPUs by /proc/stat",
 	.evaluate = evaluate,
 };

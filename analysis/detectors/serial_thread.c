@@ -23,30 +23,37 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	       a->wall_ns;
 	k->c.saturation = run.known ? run.ratio : NAN;
 	k->c.summary = hg_arena_printf(
-		a->arena, "One thread, %s, does the work and is at its limit: it ran %.0f %% of the time.",
-		hg_lane_label(a, lane), 100 * util);
-	k->c.advice = hg_arena_printf(
 		a->arena,
-		"Spread the work of %s over more threads or processes, or make it do less per request; "
-		"a faster CPU helps in proportion.",
-		lane->name);
+		"One thread, %s, does the work and is at its limit: it ran %.0f %% of the time.",
+		hg_lane_label(a, lane), 100 * util);
+	k->c.advice = hg_arena_printf(a->arena,
+				      "Spread the work of %s over more threads or processes, or "
+				      "make it do less per request; "
+				      "a faster CPU helps in proportion.",
+				      lane->name);
 	hg_case_evidence(a, k, true, row->total_ns / a->wall_ns >= HG_SHARE_MIN,
-			 row->total_ns / a->wall_ns, HG_SHARE_MIN, "sched_switch and sched_wakeup events",
-			 "%s ran while no other thread of the target wanted a CPU, or one was idle, for %.1f %% of the time",
+			 row->total_ns / a->wall_ns, HG_SHARE_MIN,
+			 "sched_switch and sched_wakeup events",
+			 "%s ran while no other thread of the target wanted a CPU, or one was "
+			 "idle, for %.1f %% of the time",
 			 hg_lane_label(a, lane), 100 * row->total_ns / a->wall_ns);
 	if (run.known)
-		hg_case_evidence(a, k, true, run.ratio >= HG_UTIL_SERIAL_MIN, run.ratio, HG_UTIL_SERIAL_MIN,
-				 hg_arena_printf(a->arena, "/proc/%u/task/%u/schedstat", lane->tgid, lane->tid),
-				 "the kernel's own account: it ran %.1f %% of %.1f s", 100 * run.ratio,
-				 run.span_s);
+		hg_case_evidence(a, k, true, run.ratio >= HG_UTIL_SERIAL_MIN, run.ratio,
+				 HG_UTIL_SERIAL_MIN,
+				 hg_arena_printf(a->arena, "/proc/%u/task/%u/schedstat", lane->tgid,
+						 lane->tid),
+				 "the kernel's own account: it ran %.1f %% of %.1f s",
+				 100 * run.ratio, run.span_s);
 	else
 		k->c.unknown_why = "no schedstat samples of the thread";
 	if (run.known && run.ratio < HG_UTIL_SERIAL_MIN)
-		hg_case_refute(a, k, "the thread ran only %.0f %% of the time: it has room", 100 * run.ratio);
+		hg_case_refute(a, k, "the thread ran only %.0f %% of the time: it has room",
+			       100 * run.ratio);
 	if (run.known && delay.known) {
 		active = run.ratio + delay.ratio;
 		if (active > 0 && delay.ratio > 0.2 * active)
-			hg_case_refute(a, k, "it waited for a CPU %.0f %% of the time that it wanted one",
+			hg_case_refute(a, k,
+				       "it waited for a CPU %.0f %% of the time that it wanted one",
 				       100 * delay.ratio / active);
 	}
 	if (a->client_top_out.known && run.known && a->client_top_out.ratio >= HG_UTIL_SERIAL_MIN &&

@@ -29,14 +29,18 @@ static void refute(const struct hg_attribution *a, struct hg_case *k, double lit
 	if (max_util(a) > HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "a thread is busy %.0f %% of the time", 100 * max_util(a));
 	if (a->pool_out.known && a->pool_out.ratio > HG_UTIL_POOL_MIN)
-		hg_case_refute(a, k, "the CPUs are busy %.0f %% of the time", 100 * a->pool_out.ratio);
+		hg_case_refute(a, k, "the CPUs are busy %.0f %% of the time",
+			       100 * a->pool_out.ratio);
 	if (r->offered > 0)
-		hg_case_refute(a, k, "the client offers a fixed rate (%.6g %s)", r->offered, r->unit);
+		hg_case_refute(a, k, "the client offers a fixed rate (%.6g %s)", r->offered,
+			       r->unit);
 	if (!isnan(little) && little < HG_LITTLE_MIN)
-		hg_case_refute(a, k, "its connections wait for answers only %.0f %% of the time", 100 * little);
+		hg_case_refute(a, k, "its connections wait for answers only %.0f %% of the time",
+			       100 * little);
 	if (r->concurrency > 1 && a->in_service < IN_SERVICE_MIN * r->concurrency)
 		hg_case_refute(a, k,
-			       "only %.1f of %.0f requests are seen in service: the rest may queue inside the target",
+			       "only %.1f of %.0f requests are seen in service: the rest may queue "
+			       "inside the target",
 			       a->in_service, r->concurrency);
 }
 
@@ -63,37 +67,47 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%.0f connections", r->concurrency);
 	k->c.subject.name = r->format ? r->format : "client";
 	k->c.saturation = NAN;
-	hg_case_evidence(a, k, true, sum / a->wall_ns >= HG_SHARE_MIN, sum / a->wall_ns, HG_SHARE_MIN,
-			 "sched_switch and sched_wakeup events",
-			 "the target was idle or slept within a request, with threads ready for more, for %.1f %% of the time",
+	hg_case_evidence(a, k, true, sum / a->wall_ns >= HG_SHARE_MIN, sum / a->wall_ns,
+			 HG_SHARE_MIN, "sched_switch and sched_wakeup events",
+			 "the target was idle or slept within a request, with threads ready for "
+			 "more, for %.1f %% of the time",
 			 100 * sum / a->wall_ns);
 	if (!r->valid || !r->closed_loop || r->concurrency <= 0 || r->latency_mean_s <= 0) {
-		k->c.unknown_why = "the client's output does not tell its connections and mean latency";
+		k->c.unknown_why =
+			"the client's output does not tell its connections and mean latency";
 		if (r->valid && r->offered > 0)
-			hg_case_refute(a, k, "the client offers a fixed rate (%.6g %s)", r->offered, r->unit);
+			hg_case_refute(a, k, "the client offers a fixed rate (%.6g %s)", r->offered,
+				       r->unit);
 		if (max_util(a) > HG_UTIL_SERIAL_MIN)
-			hg_case_refute(a, k, "a thread is busy %.0f %% of the time", 100 * max_util(a));
+			hg_case_refute(a, k, "a thread is busy %.0f %% of the time",
+				       100 * max_util(a));
 		return;
 	}
 	little = r->value * r->latency_mean_s / r->concurrency;
 	k->c.saturation = fmin(1, little);
-	hg_case_evidence(a, k, true, little >= HG_LITTLE_MIN, little, HG_LITTLE_MIN, "the client's output",
-			 "%.6g %s x %.3g ms / %.0f connections: each waits for an answer %.0f %% of the time",
-			 r->value, r->unit, 1e3 * r->latency_mean_s, r->concurrency, fmin(100, 100 * little));
+	hg_case_evidence(a, k, true, little >= HG_LITTLE_MIN, little, HG_LITTLE_MIN,
+			 "the client's output",
+			 "%.6g %s x %.3g ms / %.0f connections: each waits for an answer %.0f %% "
+			 "of the time",
+			 r->value, r->unit, 1e3 * r->latency_mean_s, r->concurrency,
+			 fmin(100, 100 * little));
 	hg_case_evidence(a, k, false, max_util(a) < HG_UTIL_IDLE_MAX, max_util(a), HG_UTIL_IDLE_MAX,
-			 "schedstat of target and client", "the busiest thread ran %.0f %% of the time",
-			 100 * max_util(a));
-	k->c.summary = hg_arena_printf(
-		a->arena, "Nothing is saturated: the client's %.0f connection%s wait for answers and the target has threads to spare.",
-		r->concurrency, r->concurrency == 1 ? "" : "s");
-	k->c.advice = "Add client connections: throughput should grow with them until something saturates.";
+			 "schedstat of target and client",
+			 "the busiest thread ran %.0f %% of the time", 100 * max_util(a));
+	k->c.summary = hg_arena_printf(a->arena,
+				       "Nothing is saturated: the client's %.0f connection%s wait "
+				       "for answers and the target has threads to spare.",
+				       r->concurrency, r->concurrency == 1 ? "" : "s");
+	k->c.advice = "Add client connections: throughput should grow with them until something "
+		      "saturates.";
 	refute(a, k, little);
 }
 
 const struct hg_detector hg_detector_too_few = {
 	.class_name = "client",
 	.cause = "too-few-connections",
-	.needs = "switches and wakeups of target and client, the client's connections and mean latency",
+	.needs = "switches and wakeups of target and client, the client's connections and mean "
+		 "latency",
 	.proof_events = "share of time in which the target had threads ready and nothing to do",
 	.proof_outside = "throughput x latency / connections (Little's law) by the client's output",
 	.evaluate = evaluate,

@@ -20,7 +20,7 @@ struct segment {
 	unsigned int waker, waker_cpu;
 	int ctx;
 };
-#define NO_WAKE (-1000000)
+#define NO_WAKE	     (-1000000)
 #define LOCK_ADDRESS 0x7f0000001000
 
 enum { SERVER = 2, SERVER2, CLIENT, HOG, SERVER3, LANES };
@@ -45,7 +45,7 @@ struct event {
 };
 
 #define SECONDS 3
-#define T0      TB_MS
+#define T0	TB_MS
 
 static int by_time(const void *a, const void *b)
 {
@@ -87,7 +87,8 @@ static void emit(struct trace_builder *tb, const struct event *e)
 		tb_lock(tb, s->cpu, e->t, s->lane, e->next, LOCK_ADDRESS, s->holder_tid);
 		break;
 	case SEMAPHORE:
-		tb_block(tb, s->cpu, e->t, s->lane, e->next, 1, 202, LOCK_ADDRESS + 64, 0x189, 0, 0);
+		tb_block(tb, s->cpu, e->t, s->lane, e->next, 1, 202, LOCK_ADDRESS + 64, 0x189, 0,
+			 0);
 		break;
 	case PREEMPT:
 		tb_switch(tb, s->cpu, e->t, s->lane, e->next, 0, HG_SWITCHF_PREEMPT);
@@ -105,7 +106,9 @@ static size_t switches(const struct event *segs, size_t n, struct event *out)
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t to = segs[i].t + (segs[i].s.to - segs[i].s.from) * TB_US;
-		bool joined = i && segs[i - 1].t + (segs[i - 1].s.to - segs[i - 1].s.from) * TB_US == segs[i].t;
+		bool joined =
+			i && segs[i - 1].t + (segs[i - 1].s.to - segs[i - 1].s.from) * TB_US ==
+				     segs[i].t;
 
 		if (!joined)
 			out[m++] = (struct event){.t = segs[i].t,
@@ -115,8 +118,9 @@ static size_t switches(const struct event *segs, size_t n, struct event *out)
 		out[m++] = (struct event){.t = to,
 					  .order = 1,
 					  .s = segs[i].s,
-					  .next = i + 1 < n && segs[i + 1].t == to ? segs[i + 1].s.lane
-										  : (unsigned int)HG_LANE_IDLE};
+					  .next = i + 1 < n && segs[i + 1].t == to
+							  ? segs[i + 1].s.lane
+							  : (unsigned int)HG_LANE_IDLE};
 	}
 	return m;
 }
@@ -132,7 +136,8 @@ static void samples(struct trace_builder *tb, const struct scene *sc, unsigned i
 
 		run[s->lane] += ns;
 		busy[s->cpu] += ns;
-		if (s->wake == NO_WAKE) /* it had waited since its last segment ended: the gap before it */
+		if (s->wake ==
+		    NO_WAKE) /* it had waited since its last segment ended: the gap before it */
 			wait[s->lane] += ns;
 	}
 	busy[1] += t * sc->extra_busy / 100;
@@ -143,7 +148,8 @@ static void samples(struct trace_builder *tb, const struct scene *sc, unsigned i
 		tb_cpu_busy(tb, t, c, busy[c], t - busy[c], tick);
 	}
 	if (sc->quota)
-		tb_cgroup(tb, t, "/web", tick, tick, tick * 70 * TB_MS, tick * 30 * TB_MS, 30000, 100000);
+		tb_cgroup(tb, t, "/web", tick, tick, tick * 70 * TB_MS, tick * 30 * TB_MS, 30000,
+			  100000);
 	if (sc->waits) {
 		tb_wait_sample(tb, t, SERVER, 202, LOCK_ADDRESS, 0x80, 2, 2);
 		tb_wait_sample(tb, t, SERVER2, -1, 0, 0, 0, 0);
@@ -152,9 +158,12 @@ static void samples(struct trace_builder *tb, const struct scene *sc, unsigned i
 
 static void build(struct trace_builder *tb, const struct scene *sc)
 {
-	static const char *const names[] = {NULL, NULL, "server", "server", "client", "hog", "server"};
-	size_t periods = SECONDS * 1000 * 1000 / sc->period_us, total = periods * sc->count, n = 0, m = 0;
-	struct event *segs = calloc(total, sizeof(*segs)), *events = calloc(3 * total + 1, sizeof(*events));
+	static const char *const names[] = {NULL,     NULL,  "server", "server",
+					    "client", "hog", "server"};
+	size_t periods = SECONDS * 1000 * 1000 / sc->period_us, total = periods * sc->count, n = 0,
+	       m = 0;
+	struct event *segs = calloc(total, sizeof(*segs)),
+		     *events = calloc(3 * total + 1, sizeof(*events));
 
 	assert_non_null(segs);
 	assert_non_null(events);
@@ -182,18 +191,22 @@ static void build(struct trace_builder *tb, const struct scene *sc)
 					continue;
 				segs[n++] = (struct event){.t = base + s->from * TB_US, .s = *s};
 				if (s->wake != NO_WAKE)
-					events[m++] = (struct event){.t = (uint64_t)((int64_t)base + s->wake * 1000),
-								     .order = 0, .wake = true, .s = *s};
+					events[m++] = (struct event){
+						.t = (uint64_t)((int64_t)base + s->wake * 1000),
+						.order = 0,
+						.wake = true,
+						.s = *s};
 			}
 		}
 		qsort(segs, n, sizeof(*segs), by_start);
 		m += switches(segs, n, events + m);
 	}
 	qsort(events, m, sizeof(*events), by_time);
-	for (size_t i = 0; i < m; i++)
+	for (size_t i = 0; i < m; i++) {
 		emit(tb, &events[i]);
-	if (sc->lost)
-		tb_loss(tb, 0, events[m - 1].t, 0, sc->lost, 1000);
+		if (sc->lost && i == m / 2)
+			tb_loss(tb, 0, events[i].t, 0, sc->lost, 1000);
+	}
 	for (unsigned int tick = 0; tick <= SECONDS * 10; tick++)
 		samples(tb, sc, tick);
 	for (size_t i = 0; i < 8 && sc->lines[i]; i++)
@@ -233,7 +246,8 @@ static struct hg_findings *analyse(struct trace_builder *tb, const struct scene 
 	return f;
 }
 
-static void expect(const struct scene *sc, const char *class_name, const char *cause, const char *why)
+static void expect(const struct scene *sc, const char *class_name, const char *cause,
+		   const char *why)
 {
 	struct trace_builder tb;
 	struct hg_findings *f = analyse(&tb, sc);
@@ -254,18 +268,21 @@ static void expect(const struct scene *sc, const char *class_name, const char *c
 }
 
 /* 1 request/ms; 10 connections that all wait. */
-#define WRK_FULL                                                                                             \
-	{                                                                                                    \
-		"Running 3s test @ http://127.0.0.1/", "  1 threads and 10 connections",                       \
-			"  Thread Stats   Avg      Stdev     Max   +/- Stdev",                                  \
-			"    Latency    10.00ms    0.10ms  11.00ms   99.00%", "  3000 requests in 3.00s, 1.00MB read", \
-			"Requests/sec:   1000.00"                                                              \
-	}
-#define KEYS(throughput, connections, latency)                                                               \
-	{                                                                                                    \
-		"throughput: " throughput " requests/s", "connections: " connections,                          \
-			"latency-mean: " latency                                                               \
-	}
+#define SCENE(s, n, us, command, ...)                                                              \
+	((struct scene){                                                                           \
+		.segments = (s), .count = (n), .period_us = (us), .argv = (command), __VA_ARGS__})
+#define WRK_FULL                                                                                   \
+	.lines = {"Running 3s test @ http://127.0.0.1/",                                           \
+		  "  1 threads and 10 connections",                                                \
+		  "  Thread Stats   Avg      Stdev     Max   +/- Stdev",                           \
+		  "    Latency    10.00ms    0.10ms  11.00ms   99.00%",                            \
+		  "  3000 requests in 3.00s, 1.00MB read",                                         \
+		  "Requests/sec:   1000.00"}
+#define OFFERED(throughput, offered)                                                               \
+	.lines = {"throughput: " throughput " requests/s", "offered: " offered}
+#define KEYS(throughput, connections, latency)                                                     \
+	.lines = {"throughput: " throughput " requests/s", "connections: " connections,            \
+		  "latency-mean: " latency}
 #define WRK "wrk -t1 -c10 -d3 http://127.0.0.1/"
 
 static void serial_thread(void **state)
@@ -275,7 +292,7 @@ static void serial_thread(void **state)
 		{1, 960, 980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 
-	expect(&(struct scene){s, 2, 1000, WRK, WRK_FULL}, "cpu", "serial-thread", "server (tid 102)");
+	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL), "cpu", "serial-thread", "server (tid 102)");
 }
 
 /* A client that is as busy: either may limit. */
@@ -286,7 +303,7 @@ static void serial_thread_with_busy_client(void **state)
 		{1, 20, 970, CLIENT, EPOLL, 0, 10, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 	struct trace_builder tb;
-	struct hg_findings *f = analyse(&tb, &(struct scene){s, 2, 1000, WRK, WRK_FULL});
+	struct hg_findings *f = analyse(&tb, &SCENE(s, 2, 1000, WRK, WRK_FULL));
 
 	assert_null(f->verdict.cause);
 	hg_findings_free(f);
@@ -301,7 +318,7 @@ static void saturated(void **state)
 		{1, 930, 990, CLIENT, EPOLL, 0, 925, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 
-	expect(&(struct scene){s, 3, 1000, WRK, WRK_FULL}, "cpu", "saturated", NULL);
+	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL), "cpu", "saturated", NULL);
 }
 
 static void quota(void **state)
@@ -312,9 +329,9 @@ static void quota(void **state)
 		{1, 960, 980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 
-	expect(&(struct scene){s, 3, 100000, WRK, WRK_FULL, .quota = true}, "cpu", "quota", "/web");
+	expect(&SCENE(s, 3, 100000, WRK, WRK_FULL, .quota = true), "cpu", "quota", "/web");
 	/* the same events, but cpu.stat does not confirm them */
-	expect(&(struct scene){s, 3, 100000, WRK, WRK_FULL}, "inconclusive", NULL, "proof");
+	expect(&SCENE(s, 3, 100000, WRK, WRK_FULL), "inconclusive", NULL, "proof");
 }
 
 static void competitor(void **state)
@@ -325,7 +342,7 @@ static void competitor(void **state)
 		{1, 960, 1980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 
-	expect(&(struct scene){s, 3, 8000, WRK, WRK_FULL}, "cpu", "competitor", "hog (tid 105)");
+	expect(&SCENE(s, 3, 8000, WRK, WRK_FULL), "cpu", "competitor", "hog (tid 105)");
 }
 
 /* SERVER2 holds the lock while it sleeps; SERVER waits for it and then does the same. */
@@ -339,10 +356,10 @@ static void lock_held_asleep(void **state)
 		{1, 1920, 1940, SERVER2, SLEEP, 0, 1915, SERVER, 0, HG_CTX_TASK},
 	};
 
-	expect(&(struct scene){s, 5, 2000, "bench", KEYS("1000", "2", "0.002"), .waits = true}, "locking", "user",
-	       "0x7f0000001000");
+	expect(&SCENE(s, 5, 2000, "bench", KEYS("1000", "2", "0.002"), .waits = true), "locking",
+	       "user", "0x7f0000001000");
 	/* samples never find a waiter: the second proof is missing */
-	expect(&(struct scene){s, 5, 2000, "bench", KEYS("1000", "2", "0.002")}, "inconclusive", NULL, NULL);
+	expect(&SCENE(s, 5, 2000, "bench", KEYS("1000", "2", "0.002")), "inconclusive", NULL, NULL);
 }
 
 static void client_saturated(void **state)
@@ -352,7 +369,7 @@ static void client_saturated(void **state)
 		{1, 10, 980, CLIENT, EPOLL, 0, 5, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 
-	expect(&(struct scene){s, 2, 1000, WRK, WRK_FULL}, "client", "saturated", "client (tid 104)");
+	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL), "client", "saturated", "client (tid 104)");
 }
 
 /* One connection; the server sleeps within the request in one thread while others are ready. */
@@ -365,14 +382,15 @@ static const struct segment waits_in_service[] = {
 
 static void too_few_connections(void **state)
 {
-	expect(&(struct scene){waits_in_service, 4, 5000, "bench", KEYS("200", "1", "0.00498")}, "client",
+	expect(&SCENE(waits_in_service, 4, 5000, "bench", KEYS("200", "1", "0.00498")), "client",
 	       "too-few-connections", NULL);
 }
 
 /* Eight connections wait, one is in service: the other seven may queue at something that leaves no trace. */
 static void hidden_queue_is_no_too_few(void **state)
 {
-	expect(&(struct scene){waits_in_service, 4, 5000, "bench", KEYS("200", "8", "0.0398")}, "unknown", NULL, NULL);
+	expect(&SCENE(waits_in_service, 4, 5000, "bench", KEYS("200", "8", "0.0398")), "unknown",
+	       NULL, NULL);
 }
 
 static const struct segment light[] = {
@@ -383,11 +401,10 @@ static const struct segment light[] = {
 
 static void offered_load_is_met(void **state)
 {
-	expect(&(struct scene){light, 3, 1000, "bench", {"throughput: 1000 requests/s", "offered: 1002"}}, "none", NULL,
-	       "met");
+	expect(&SCENE(light, 3, 1000, "bench", OFFERED("1000", "1002")), "none", NULL, "met");
 	/* the same, but half of the offered load is not served: then something limits */
-	expect(&(struct scene){light, 3, 1000, "bench", {"throughput: 1000 requests/s", "offered: 2000"}},
-	       "inconclusive", NULL, NULL);
+	expect(&SCENE(light, 3, 1000, "bench", OFFERED("1000", "2000")), "inconclusive", NULL,
+	       NULL);
 }
 
 static void no_throughput_no_verdict(void **state)
@@ -397,8 +414,8 @@ static void no_throughput_no_verdict(void **state)
 		{1, 960, 980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
 	};
 
-	expect(&(struct scene){s, 2, 1000, "bench", {NULL}}, "inconclusive", NULL, "throughput");
-	expect(&(struct scene){s, 2, 1000, WRK, WRK_FULL, .lost = 1000}, "inconclusive", NULL, "losses");
+	expect(&SCENE(s, 2, 1000, "bench", .lost = 0), "inconclusive", NULL, "throughput");
+	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL, .lost = 1000), "inconclusive", NULL, "losses");
 }
 
 static void bootstrap_brackets_the_mean(void **state)
