@@ -371,26 +371,45 @@ static enum hg_confidence confidence(const struct hg_case *k, const struct gates
 	return (enum hg_confidence)HG_MAX(level, (int)HG_CONFIDENCE_LOW);
 }
 
+/* The two largest shares, refuted or not: "cpu/quota 71 %, cpu/serial-thread 28 % (refuted)". */
+static const char *largest_shares(const struct hg_attribution *a, const struct hg_case *cases,
+				  size_t n)
+{
+	const struct hg_case *first = NULL, *second = NULL;
+	const char *one;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hg_case *k = &cases[i];
+
+		if (!first || k->c.share > first->c.share) {
+			second = first;
+			first = k;
+		} else if (!second || k->c.share > second->c.share) {
+			second = k;
+		}
+	}
+	if (!first)
+		return "";
+	one = hg_arena_printf(a->arena, " The largest shares: %s %.0f %%%s", case_label(a, first),
+			      100 * first->c.share, is_refuted(first) ? " (refuted)" : "");
+	if (!second)
+		return hg_arena_printf(a->arena, "%s.", one);
+	return hg_arena_printf(a->arena, "%s; %s %.0f %%%s.", one, case_label(a, second),
+			       100 * second->c.share, is_refuted(second) ? " (refuted)" : "");
+}
+
 static void inconclusive(const struct hg_attribution *a, struct hg_candidate *v,
 			 const char *class_name, const struct hg_case *cases, size_t n,
 			 const char *why)
 {
-	const char *top = "";
-
-	if (n > 1)
-		top = hg_arena_printf(a->arena, " The largest shares: %s %.0f %%, %s %.0f %%.",
-				      case_label(a, &cases[0]), 100 * cases[0].c.share,
-				      case_label(a, &cases[1]), 100 * cases[1].c.share);
-	else if (n == 1)
-		top = hg_arena_printf(a->arena, " The largest share: %s %.0f %%.",
-				      case_label(a, &cases[0]), 100 * cases[0].c.share);
 	*v = (struct hg_candidate){
 		.class_name = class_name,
 		.share = n ? cases[0].c.share : NAN,
 		.share_low = n ? cases[0].c.share_low : NAN,
 		.share_high = n ? cases[0].c.share_high : NAN,
 		.saturation = NAN,
-		.summary = hg_arena_printf(a->arena, "No verdict: %s.%s", why, top),
+		.summary = hg_arena_printf(a->arena, "No verdict: %s.%s", why,
+					   largest_shares(a, cases, n)),
 		.advice = "Record again for longer, on a quieter machine, with the client's "
 			  "output; look at the candidates below.",
 		.unknown_why = why,
