@@ -18,6 +18,7 @@ function(hg_bpf_skeletons target folder)
     add_custom_command(
       OUTPUT ${out}/${name}.bpf.o
       COMMAND ${HG_CLANG} -g -O2 -std=gnu17 -ffreestanding -target bpf -mcpu=v3 -D__TARGET_ARCH_x86
+              -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${CMAKE_BINARY_DIR}=.
               -Wall -Wextra -Wno-unused-parameter -Wno-address-of-packed-member -Werror -I${CMAKE_SOURCE_DIR}
               -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${source} -o ${out}/${name}.bpf.o
       DEPENDS ${source} ${headers}

@@ -30,7 +30,10 @@ _hourglass()
 	fi
 
 	case $verb in
-	record) options='-o --output -f --force -p --pid -a --all -d --duration --user --client-log --help' ;;
+	record)
+		options='-p --pid -a --all -o --output -f --force -d --duration --user --client --client-regex'
+		options+=' --client-log -m --mmap-size --no-args -q --quiet --help'
+		;;
 	report) options='--format --window --help' ;;
 	info | dump) options='--format --help' ;;
 	check) options='-p --pid --format --help' ;;
@@ -53,7 +56,11 @@ _hourglass()
 		mapfile -t COMPREPLY < <(compgen -u -- "$cur")
 		return 0
 		;;
-	record:-d | record:--duration | report:--window) return 0 ;;
+	record:--client)
+		mapfile -t COMPREPLY < <(compgen -W 'ab dnsperf hey key-value pgbench sysbench wrk' -- "$cur")
+		return 0
+		;;
+	record:-d | record:--duration | record:-m | record:--mmap-size | record:--client-regex | report:--window) return 0 ;;
 	*:--format)
 		mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur")
 		return 0

@@ -15,7 +15,12 @@ complete -c hourglass -n '__fish_seen_subcommand_from record' -s p -l pid -x -a 
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s a -l all -d 'Record the whole machine'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s d -l duration -x -d 'Stop after SECS seconds'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -l user -x -a '(__fish_complete_users)' -d 'Run CMD as this user'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -l client -x -a 'ab dnsperf hey key-value pgbench sysbench wrk' -d 'What the client is'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -l client-regex -x -d 'How its output tells the throughput'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -l client-log -r -F -d 'Follow this file for the throughput'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -s m -l mmap-size -x -d 'Ring of each CPU'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -l no-args -d 'Leave the arguments of commands out of the trace'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -s q -l quiet -d 'No progress and no summary'
 
 complete -c hourglass -n '__fish_seen_subcommand_from report' -l format -x -a 'text json' -d 'Output format'
 complete -c hourglass -n '__fish_seen_subcommand_from report' -l window -x -d 'Only seconds A:B of the recording'
@@ -24,5 +29,8 @@ complete -c hourglass -n '__fish_seen_subcommand_from info' -l format -x -a 'tex
 complete -c hourglass -n '__fish_seen_subcommand_from dump' -l format -x -a 'text json' -d 'Output format'
 complete -c hourglass -n '__fish_seen_subcommand_from check' -l format -x -a 'text json' -d 'Output format'
 complete -c hourglass -n '__fish_seen_subcommand_from check' -s p -l pid -x -a '(__fish_complete_pids)' -d 'Look at these processes as well'
+
+complete -c hourglass -n '__fish_seen_subcommand_from check' -s p -l pid -x -a '(__fish_complete_pids)' -d 'Look at these processes as well'
+complete -c hourglass -n '__fish_seen_subcommand_from check' -l format -x -a 'text json' -d 'Output format'
 
 complete -c hourglass -n '__fish_seen_subcommand_from record report info dump check' -l help -d 'Explain the options'

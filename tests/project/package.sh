@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: package.sh BUILD CPACK
+# usage: package.sh SOURCE BUILD CPACK
 # cpack makes a .deb that holds what is installed and depends on the libraries that the program needs.
 set -u
-build_dir=$1 cpack=$2
+source_dir=$1 build_dir=$2 cpack=$3
 
 for tool in dpkg-deb dpkg-shlibdeps file; do
 	command -v $tool > /dev/null || { echo "skip: $tool is not installed"; exit 77; }
@@ -37,4 +37,9 @@ for library in $(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 	[ -n "$package" ] || { echo "no package holds $library"; status=1; continue; }
 	grep -qE "(^|, )$package( |,|$)" <<< "$depends" || { echo "it needs $library but not $package: $depends"; status=1; }
 done
+# Where it was built must not show: names in assertions and in the BPF objects' line information are the tree's.
+if strings -a "$program" | grep -F "$source_dir"; then
+	echo "the packaged program names the folder it was built in"
+	status=1
+fi
 exit $status
