@@ -343,11 +343,10 @@ void hg_client_output_parse(const struct hg_line *lines, size_t count, const cha
 			return;
 		}
 	}
-	if (!*out->source)
-		say(out,
-		    count ? "no known result in the client's %zu lines"
-			  : "the client printed nothing",
-		    count);
+	if (!*out->source && count)
+		say(out, "no known result in the client's output (%zu lines)", count);
+	else if (!*out->source)
+		say(out, "the client printed nothing");
 }
 
 void hg_client_result_clear(struct hg_client_result *r)

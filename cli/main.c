@@ -7,6 +7,7 @@
 
 const struct hg_verb hg_verbs[] = {
 	{"check", "what this machine can record, and what would spoil a benchmark", hg_cmd_check},
+	{"report", "what limits the recorded benchmark, with the evidence", hg_cmd_report},
 	{NULL, NULL, NULL},
 };
 
