@@ -33,6 +33,14 @@ int hg_account_prepare(struct hg_model *m)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < m->cpus_count; i++) {
+		struct hg_cpu *c = &m->cpus[i];
+
+		if (!c->sub_known_ns)
+			c->sub_known_ns = calloc(m->subwindows, sizeof(*c->sub_known_ns));
+		else
+			memset(c->sub_known_ns, 0, m->subwindows * sizeof(*c->sub_known_ns));
+		if (!c->sub_known_ns)
+			return -ENOMEM;
 		m->cpus[i].softirq_ns = m->cpus[i].irq_ns = 0;
 		memset(m->cpus[i].softirq_vec_ns, 0, sizeof(m->cpus[i].softirq_vec_ns));
 	}
@@ -46,7 +54,8 @@ int hg_account_prepare(struct hg_model *m)
 static unsigned int sub_of(const struct hg_model *m, uint64_t t)
 {
 	uint64_t length_ns = m->to_ns - m->from_ns;
-	unsigned int i = (unsigned int)((unsigned __int128)(t - m->from_ns) * m->subwindows / length_ns);
+	unsigned int i =
+		(unsigned int)((unsigned __int128)(t - m->from_ns) * m->subwindows / length_ns);
 
 	/* The bounds are rounded down, so i may be one too small. */
 	if (i + 1 < m->subwindows && t >= m->sub_ns[i + 1])
@@ -82,6 +91,17 @@ void hg_account_add(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64
 	to_ns = HG_MIN(to_ns, m->to_ns);
 	if (from_ns < to_ns)
 		l->leaf_ns[leaf] += to_ns - from_ns;
+}
+
+void hg_account_ran(struct hg_model *m, uint32_t lane, unsigned int cpu, uint64_t from_ns,
+		    uint64_t to_ns)
+{
+	if (to_ns <= from_ns || to_ns <= m->from_ns)
+		return;
+	if (cpu < 64)
+		m->lanes[lane].cpu_ran_mask0 |= UINT64_C(1) << cpu;
+	if (cpu < m->cpus_count && m->cpus[cpu].sub_known_ns)
+		hg_account_span(m, m->cpus[cpu].sub_known_ns, 1, from_ns, to_ns);
 }
 
 uint64_t hg_account_part(uint64_t dur_ns, uint64_t from_ns, uint64_t to_ns, uint64_t a, uint64_t b)

@@ -25,22 +25,22 @@
 #include "analysis/hg_model.h"
 
 /* Bounds: what a file may ask for, whatever it says. */
-#define HG_LANES_MAX    (1U << 20) /* higher lane ids are ignored, with one message */
-#define HG_MEMBERS_MAX  (1U << 16) /* lanes with a role: each has sums per sub-window, 2 KB */
-#define HG_CPUS_MAX     4096U
-#define HG_HOLES_MAX    (1U << 18)
-#define HG_WAITS_MAX    (UINT32_C(1) << 27) /* 512 MB; beyond, waits are classed by what their beginning tells */
-#define HG_LOCKS_MAX    (1U << 16)
-#define HG_WAITERS_MAX  (1U << 20) /* (lock, lane) pairs that are told apart */
-#define HG_SAMPLES_MAX  (16U << 20)
-#define HG_LINES_MAX    (1U << 20)
-#define HG_CGROUPS_MAX  1024U
-#define HG_PROBES_MAX   64U
+#define HG_LANES_MAX   (1U << 20) /* higher lane ids are ignored, with one message */
+#define HG_MEMBERS_MAX (1U << 16) /* lanes with a role: each has sums per sub-window, 2 KB */
+#define HG_CPUS_MAX    4096U
+#define HG_HOLES_MAX   (1U << 18)
+#define HG_WAITS_MAX                                                                               \
+	(UINT32_C(1) << 27) /* 512 MB; beyond, waits are classed by what their beginning tells */
+#define HG_LOCKS_MAX	  (1U << 16)
+#define HG_WAITERS_MAX	  (1U << 20) /* (lock, lane) pairs that are told apart */
+#define HG_SAMPLES_MAX	  (16U << 20)
+#define HG_LINES_MAX	  (1U << 20)
+#define HG_CGROUPS_MAX	  1024U
+#define HG_PROBES_MAX	  64U
 #define HG_SUBWINDOWS_MAX 1000U
 
 /* A wake onto an idle CPU takes some microseconds; only a longer wait beside an idle CPU is one that placement could have saved. */
 #define HG_RUNNABLE_IDLE_MIN_NS UINT64_C(50000)
-
 
 /* Lanes by (tgid, tid in their pid namespace): what a lock word names. */
 struct hg_nstid {
@@ -57,9 +57,9 @@ struct hg_lock_entry {
 	struct hg_lock_key key;
 	struct hg_lock l;
 	uint32_t index;
-	uint32_t waiting;   /* lanes that wait now */
-	uint64_t since_ns;  /* when the first of them began */
-	uint32_t tick;      /* last sampler tick that found a waiter */
+	uint32_t waiting;  /* lanes that wait now */
+	uint64_t since_ns; /* when the first of them began */
+	uint32_t tick;	   /* last sampler tick that found a waiter */
 	UT_hash_handle hh;
 };
 
@@ -147,7 +147,8 @@ int hg_model_read_names(struct hg_model *m);
 
 /* model_samples.c */
 int hg_model_read_samples(struct hg_model *m);
-int hg_series_add(struct hg_model *m, struct hg_series *s, uint64_t time_ns, uint64_t a, uint64_t b);
+int hg_series_add(struct hg_model *m, struct hg_series *s, uint64_t time_ns, uint64_t a,
+		  uint64_t b);
 double hg_model_bpf_cpus(const struct hg_model *m);
 
 /* model_account.c: interval sums, cut to the window. */
@@ -157,6 +158,9 @@ void hg_account_add(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64
 /* Of [from, to], in which the lane was counted as running, dur_ns go to leaf. */
 void hg_account_move(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64_t from_ns,
 		     uint64_t to_ns, uint64_t dur_ns);
+/* A lane ran on a CPU. */
+void hg_account_ran(struct hg_model *m, uint32_t lane, unsigned int cpu, uint64_t from_ns,
+		    uint64_t to_ns);
 void hg_account_finish(struct hg_model *m);
 /* Adds [from, to) to the slots of sub-windows that it touches. */
 void hg_account_span(const struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,

@@ -127,6 +127,7 @@ void hg_model_free(struct hg_model *m)
 	}
 	for (size_t i = 0; i < m->cpus_count; i++) {
 		free(m->cpus[i].proc_stat.v);
+		free(m->cpus[i].sub_known_ns);
 		free(m->cpus[i].probe_busy.v);
 	}
 	for (size_t i = 0; i < m->cgroups_count; i++) {

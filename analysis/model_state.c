@@ -147,8 +147,8 @@ static void state_end(struct hg_replay *r, uint32_t lane, uint64_t t, const stru
 	leaf = leaf_at_end(r, s, e, t);
 	if (s->wait != HG_WAIT_NONE)
 		r->m->waits[s->wait] = WAIT_PACK(leaf, e->ctx, e->by);
-	if (s->state == HG_STATE_RUNNING && t > s->since_ns && t > r->m->from_ns && s->cpu < 64)
-		r->m->lanes[lane].cpu_ran_mask0 |= UINT64_C(1) << s->cpu;
+	if (s->state == HG_STATE_RUNNING)
+		hg_account_ran(r->m, lane, s->cpu, s->since_ns, t);
 	hg_account_add(r->m, lane, leaf, s->since_ns, t);
 	if (s->lock_wait)
 		hg_locks_end(r->m, s->lock, lane, s->since_ns, t);
@@ -345,11 +345,11 @@ void hg_replay_visitor_out(struct hg_replay *r, uint32_t lane, uint64_t t, bool 
 
 	if (s->state != HG_STATE_RUNNING)
 		return;
-	/* Time before a role is not the lane's: its sums are those of a member. */
-	if (!r->sweep && seen && !r->m->lanes[lane].role) {
-		hg_account_add(r->m, lane, HG_LEAF_RUNNING, s->since_ns, t);
-		if (t > r->m->from_ns && s->cpu < 64)
-			r->m->lanes[lane].cpu_ran_mask0 |= UINT64_C(1) << s->cpu;
+	if (!r->sweep && seen) {
+		hg_account_ran(r->m, lane, s->cpu, s->since_ns, t);
+		/* Time before a role is not the lane's: its sums are those of a member. */
+		if (!r->m->lanes[lane].role)
+			hg_account_add(r->m, lane, HG_LEAF_RUNNING, s->since_ns, t);
 	}
 	s->state = HG_STATE_GONE;
 	step_emit(r, lane, t);
