@@ -37,7 +37,7 @@ bool hg_candidate_same(const struct hg_candidate *a, const struct hg_candidate *
 void hg_render_heading(FILE *out, bool bold, const char *fmt, ...) HG_PRINTF(3, 4);
 void hg_render_paragraph(FILE *out, unsigned int indent, const char *fmt, ...) HG_PRINTF(3, 4);
 void hg_render_cell(struct hg_table *t, const char *fmt, ...) HG_PRINTF(2, 3);
-/* "cpu / serial-thread", or the class alone. */
+/* "cpu/serial-thread", or the class alone. */
 void hg_render_cause(char *dst, size_t size, const struct hg_candidate *c);
 /* "nginx (tid 4711)", "web in /bench"; "" without a subject. Not escaped. */
 void hg_render_subject(char *dst, size_t size, const struct hg_subject *s);

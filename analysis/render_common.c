@@ -133,7 +133,7 @@ void hg_render_cause(char *dst, size_t size, const struct hg_candidate *c)
 	const char *class_name = c->class_name ? c->class_name : "unknown";
 
 	if (c->cause)
-		snprintf(dst, size, "%s / %s", class_name, c->cause);
+		snprintf(dst, size, "%s/%s", class_name, c->cause);
 	else
 		snprintf(dst, size, "%s", class_name);
 }

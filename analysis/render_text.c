@@ -197,11 +197,17 @@ static void candidate_row(const struct hg_candidate *c, struct hg_table *t)
 		       isfinite(c->saturation) ? percent(text, sizeof(text), c->saturation) : "?");
 	if (c->refuted_count)
 		hg_render_cell(t, "refuted: %s", c->refuted_by[0]);
-	else if (c->unknown_why)
-		hg_render_cell(t, "unknown: %s", c->unknown_why);
 	else
-		hg_render_cell(t, "weaker%s%s%s%s", *subject ? ": " : "", subject,
-			       c->summary ? ": " : "", c->summary ? c->summary : "");
+		hg_render_cell(t, "%s: %s%s%s%s%s", c->unknown_why ? "unknown" : "weaker", subject,
+			       *subject ? ": " : "", c->summary ? c->summary : "",
+			       c->summary && c->unknown_why ? "; " : "",
+			       c->unknown_why ? c->unknown_why : "");
+}
+
+/* Time that no detector judges has no cause either: it is not what a verdict "unknown" is about. */
+static bool is_the_verdict(const struct hg_findings *f, const struct hg_candidate *c)
+{
+	return !is_verdict(f, "unknown") && hg_candidate_same(c, &f->verdict);
 }
 
 static void others(const struct hg_findings *f, FILE *out, bool bold, size_t done)
@@ -214,7 +220,7 @@ static void others(const struct hg_findings *f, FILE *out, bool bold, size_t don
 	size_t shown = 0, left = 0;
 
 	for (size_t i = done; i < f->candidates_count; i++) {
-		if (hg_candidate_same(&f->candidates[i], &f->verdict))
+		if (is_the_verdict(f, &f->candidates[i]))
 			continue;
 		if (shown == OTHERS_SHOWN) {
 			left++;

@@ -11,3 +11,6 @@ if(HG_PYTHON3)
 else()
   hg_test(report_schema LABELS offline analysis COMMAND sh -c "echo 'skip: python3 is missing'; exit 77")
 endif()
+
+add_dependencies(test_analysis_report hourglass)
+target_compile_definitions(test_analysis_report PRIVATE HG_HOURGLASS="$<TARGET_FILE:hourglass>")

@@ -50,7 +50,7 @@ def figures(report):
     if v["saturation"] is not None:
         yield percent(v["saturation"])
     yield "confidence " + v["confidence"]
-    yield "%s / %s" % (v["class"], v["cause"]) if v["cause"] else "VERDICT: " + v["class"]
+    yield "%s/%s" % (v["class"], v["cause"]) if v["cause"] else "VERDICT: " + v["class"]
     t = report["throughput"]
     if t is not None and "\x1b" not in t["unit"]:
         yield "%.1f %s" % (t["value"], t["unit"])
