@@ -101,7 +101,8 @@ struct hg_step {
 	uint32_t lane;
 	uint8_t leaf;    /* enum hg_leaf */
 	uint8_t ctx;     /* blocked: enum hg_wake_ctx that will end it; 0 if it does not end in the window */
-	bool gone;       /* the lane ends here (leaf is meaningless) */
+	bool gone;       /* the lane ends here, or one that is no member leaves its CPU (leaf is meaningless) */
+	bool member;     /* its time counts; false: without a role at this time, only seen running */
 	int16_t sysnr;   /* blocked: system call, -1 unknown */
 	uint16_t cpu;    /* running: on it; runnable, throttled: queued on it */
 	uint32_t by;     /* blocked: lane that will end it (for softirq context: lane that was current, meaningful

@@ -187,7 +187,8 @@ static void step_wait(const struct hg_replay *r, const struct hg_lane_state *s, 
 static void step_emit(struct hg_replay *r, uint32_t lane, uint64_t t)
 {
 	const struct hg_lane_state *s = &r->lanes[lane];
-	struct hg_step step = {.time_ns = t, .lane = lane, .sysnr = -1, .cpu = s->cpu};
+	struct hg_step step = {
+		.time_ns = t, .lane = lane, .sysnr = -1, .cpu = s->cpu, .member = s->member};
 
 	if (!r->sweep || !r->open)
 		return;
