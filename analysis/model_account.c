@@ -51,19 +51,23 @@ int hg_account_prepare(struct hg_model *m)
 }
 
 /* The sub-window in which t lies; t in [from, to). */
-static unsigned int sub_of(const struct hg_model *m, uint64_t t)
+static unsigned int sub_of(struct hg_model *m, uint64_t t)
 {
 	uint64_t length_ns = m->to_ns - m->from_ns;
-	unsigned int i =
-		(unsigned int)((unsigned __int128)(t - m->from_ns) * m->subwindows / length_ns);
+	unsigned int i = m->sub_last;
 
+	/* Mostly it is the one of the call before. */
+	if (t >= m->sub_ns[i] && t < m->sub_ns[i + 1])
+		return i;
+	i = (unsigned int)((unsigned __int128)(t - m->from_ns) * m->subwindows / length_ns);
 	/* The bounds are rounded down, so i may be one too small. */
 	if (i + 1 < m->subwindows && t >= m->sub_ns[i + 1])
 		i++;
+	m->sub_last = i;
 	return i;
 }
 
-void hg_account_span(const struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
+void hg_account_span(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
 		     uint64_t to_ns)
 {
 	from_ns = HG_MAX(from_ns, m->from_ns);

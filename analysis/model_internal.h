@@ -97,6 +97,7 @@ struct hg_model {
 	uint64_t from_ns, to_ns;   /* window */
 	unsigned int subwindows;
 	uint64_t *sub_ns; /* [subwindows + 1] */
+	unsigned int sub_last; /* sub-window of the last look-up */
 
 	struct hg_lane *lanes;
 	uint32_t *nstid_next; /* [lanes]: next lane with the same (tgid, nstid), 0 none */
@@ -163,7 +164,7 @@ void hg_account_ran(struct hg_model *m, uint32_t lane, unsigned int cpu, uint64_
 		    uint64_t to_ns);
 void hg_account_finish(struct hg_model *m);
 /* Adds [from, to) to the slots of sub-windows that it touches. */
-void hg_account_span(const struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
+void hg_account_span(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
 		     uint64_t to_ns);
 /* The part of dur_ns, spread evenly over [from, to], that lies in [a, b]. */
 uint64_t hg_account_part(uint64_t dur_ns, uint64_t from_ns, uint64_t to_ns, uint64_t a, uint64_t b);

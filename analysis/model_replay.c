@@ -157,12 +157,25 @@ static void on_switch(struct hg_replay *r, const struct hg_record *rec, uint16_t
 
 	if (!c || r->err)
 		return;
+	if (c->visit && !r->sweep)
+		r->m->waits[c->visit - 1] = prev != NO_LANE ? prev : prev_id == HG_LANE_IDLE;
 	if (c->cur != prev_id)
 		cur_lost(r, c, cpu, rec->time_ns);
+	if (c->cur != prev_id && c->visit && c->waited_since_ns && !r->sweep && prev != NO_LANE &&
+	    !r->lanes[prev].member)
+		hg_replay_visitor_in(r, prev, cpu, c->waited_since_ns);
 	/* Who waits because of this switch waits for next. */
 	c->cur = next != NO_LANE || next_id == HG_LANE_IDLE ? next_id : HG_LANE_NONE;
 	c->cur_since_ns = rec->time_ns;
+	c->seen = true;
+	c->waited_since_ns = 0;
 	c->taken_count = 0;
+	c->visit = 0;
+	if (c->cur && (next == NO_LANE || !r->lanes[next].member)) {
+		uint32_t visit = hg_replay_wait(r);
+
+		c->visit = visit != HG_WAIT_NONE ? visit + 1 : 0;
+	}
 	if (prev != NO_LANE)
 		switch_out(r, prev, rec, cpu);
 	if (next != NO_LANE)
@@ -286,8 +299,9 @@ static void on_seed(struct hg_replay *r, const struct hg_record *rec)
 		return;
 	switch (rec->f[HG_SEED_STATE]) {
 	case HG_SEED_RUNNING:
-		if (c->cur != HG_LANE_NONE)
+		if (c->seen)
 			return;
+		c->seen = true;
 		c->cur = lane;
 		c->cur_since_ns = rec->time_ns;
 		enter.state = HG_STATE_RUNNING;

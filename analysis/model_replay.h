@@ -49,7 +49,10 @@ struct hg_taken {
 struct hg_cpu_state {
 	uint64_t cur;          /* lane id; 0 unknown */
 	uint64_t cur_since_ns;
+	uint64_t waited_since_ns; /* since when a member waits for cur; 0: none does */
+	uint32_t visit;        /* cur is no member: index in hg_model.waits of who leaves in the end; + 1 */
 	uint64_t hole_until_ns;
+	bool seen;             /* it had a switch or a seed */
 	unsigned int taken_count;
 	struct hg_taken taken[HG_TAKEN_MAX];
 };
@@ -104,6 +107,8 @@ void hg_replay_leave(struct hg_replay *r, uint32_t lane, uint64_t t);
 /* A lane without role gets or leaves a CPU. */
 void hg_replay_visitor_in(struct hg_replay *r, uint32_t lane, uint16_t cpu, uint64_t t);
 void hg_replay_visitor_out(struct hg_replay *r, uint32_t lane, uint64_t t, bool seen);
+/* An index of hg_model.waits, HG_WAIT_NONE if there is none. */
+uint32_t hg_replay_wait(struct hg_replay *r);
 /* Counts the running lane's time up to t, so that parts of it can be moved. */
 void hg_replay_flush_running(struct hg_replay *r, uint32_t lane, uint64_t t);
 void hg_replay_migrate(struct hg_replay *r, uint32_t lane, uint16_t cpu, uint64_t t);

@@ -64,7 +64,7 @@ struct hg_cpu_state *hg_replay_cpu(struct hg_replay *r, uint64_t cpu)
 
 /* Waits: each gets an index when it begins; see model_internal.h. */
 
-static uint32_t wait_begin(struct hg_replay *r)
+uint32_t hg_replay_wait(struct hg_replay *r)
 {
 	struct hg_model *m = r->m;
 	uint64_t i = r->waits++;
@@ -244,6 +244,30 @@ static bool in_doubt(const struct hg_replay *r, const struct hg_enter *enter, ui
 	       t < r->cpus[enter->cpu].hole_until_ns;
 }
 
+/*
+ * A lane waits for this CPU from now on. Switches between others are recorded only while one waits (level 1), so
+ * whoever came last need not be there any more: who leaves at the next switch has been there since now at the latest.
+ */
+static void waited_for(struct hg_replay *r, uint16_t cpu, uint64_t t)
+{
+	struct hg_cpu_state *c = cpu < r->cpus_size ? &r->cpus[cpu] : NULL;
+	uint32_t actual;
+
+	if (!c || c->waited_since_ns)
+		return;
+	c->waited_since_ns = t;
+	if (!r->sweep || !c->visit)
+		return;
+	actual = r->m->waits[c->visit - 1];
+	if (!actual || actual == c->cur || actual >= r->lanes_size || r->lanes[actual].member)
+		return;
+	if (c->cur >= HG_LANE_FIRST && r->lanes[c->cur].cpu == cpu)
+		hg_replay_visitor_out(r, (uint32_t)c->cur, t, false);
+	c->cur = actual;
+	if (actual >= HG_LANE_FIRST)
+		hg_replay_visitor_in(r, actual, cpu, t);
+}
+
 static void state_begin(struct hg_replay *r, uint32_t lane, uint64_t t, const struct hg_enter *enter)
 {
 	struct hg_lane_state *s = &r->lanes[lane];
@@ -262,12 +286,14 @@ static void state_begin(struct hg_replay *r, uint32_t lane, uint64_t t, const st
 	s->wait = HG_WAIT_NONE;
 	waits = s->state == HG_STATE_RUNNABLE || s->state == HG_STATE_BLOCKED;
 	if (waits)
-		s->wait = wait_begin(r);
+		s->wait = hg_replay_wait(r);
 	if (s->lock_wait && !r->sweep) {
 		s->lock = hg_locks_get(r->m, r->m->lanes[lane].tgid, s->object);
 		hg_locks_begin(r->m, s->lock, t);
 	}
 	known_set(r, lane, s->state > HG_STATE_UNKNOWN);
+	if (s->state == HG_STATE_RUNNABLE && r->m->lanes[lane].role & ~(uint32_t)HG_ROLEF_PROMOTED)
+		waited_for(r, s->cpu, t);
 	step_emit(r, lane, t);
 }
 
@@ -294,14 +320,17 @@ void hg_replay_join(struct hg_replay *r, uint32_t lane, uint64_t t)
 {
 	struct hg_lane_state *s = &r->lanes[lane];
 	struct hg_lane *l = &r->m->lanes[lane];
-	bool runs = s->state == HG_STATE_RUNNING && s->cpu < r->cpus_size &&
-		    r->cpus[s->cpu].cur == lane;
+	struct hg_cpu_state *c = s->cpu < r->cpus_size ? &r->cpus[s->cpu] : NULL;
+	/* See waited_for(): while a member waits, who runs is known to the sweep only. */
+	bool runs = s->state == HG_STATE_RUNNING && c && c->cur == lane && !c->waited_since_ns;
 	struct hg_enter enter = {.state = runs ? HG_STATE_RUNNING : HG_STATE_UNKNOWN,
 				 .cpu = s->cpu,
 				 .sysnr = -1};
 
 	if (s->member || !l->role)
 		return;
+	if (runs)
+		c->visit = 0;
 	if (!r->sweep) {
 		/* It may come back after it had left: then nothing is known of the time between. */
 		if (s->was_member)
@@ -371,6 +400,8 @@ void hg_replay_migrate(struct hg_replay *r, uint32_t lane, uint16_t cpu, uint64_
 	if (s->state == HG_STATE_RUNNING || s->cpu == cpu)
 		return;
 	s->cpu = cpu;
+	if (s->state == HG_STATE_RUNNABLE)
+		waited_for(r, cpu, t);
 	if (s->state == HG_STATE_RUNNABLE || s->state == HG_STATE_THROTTLED)
 		step_emit(r, lane, t);
 }
@@ -398,6 +429,8 @@ static void hole_begin(struct hg_replay *r, const struct hg_hole *h)
 		to_unknown(r, lane, t);
 	}
 	c->cur = HG_LANE_NONE;
+	c->visit = 0;
+	c->waited_since_ns = 0;
 	c->taken_count = 0;
 }
 

@@ -154,6 +154,36 @@ static void test_sweep_knows_the_end(void **state)
 	tb_free(&tb);
 }
 
+/* At level 1 switches between other tasks are not seen while no lane of the target waits. */
+static void test_unseen_culprit(void **state)
+{
+	struct trace_builder tb;
+	struct steps s = {.n = 0};
+	struct hg_model *m;
+
+	begin(&tb);
+	tb_switch(&tb, 0, 1500, A, C, 1, 0); /* C comes ... */
+	tb_wakeup(&tb, 1, 3000, A, 0, 0, HG_CTX_TIMER, -1, 0);
+	tb_switch(&tb, 0, 3700, 5, A, 0, HG_SWITCHF_PREEMPT); /* ... but 5 leaves */
+	tb_epoll(&tb, 0, 4000, A, HG_LANE_IDLE);
+	tb_wakeup(&tb, 1, 4500, A, 0, 0, HG_CTX_TIMER, -1, 0);
+	tb_switch(&tb, 0, 4600, C, A, 0, HG_SWITCHF_PREEMPT);
+	tb_mark(&tb, 5000, HG_MARK_END, HG_END_SECS);
+	m = tb_load(&tb, NULL);
+	assert_sums(m);
+	assert_int_equal(lane(m, 5)->leaf_ns[HG_LEAF_RUNNING], 700);
+	assert_int_equal(lane(m, C)->leaf_ns[HG_LEAF_RUNNING], 100);
+	assert_int_equal(hg_model_sweep(m, keep_step, &s), 0);
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.v[i].leaf != HG_LEAF_RUNNABLE_BUSY)
+			continue;
+		assert_int_equal(s.v[i].by, s.v[i].time_ns == 3000 ? 5 : C);
+		assert_int_equal(s.v[i - 1].lane, s.v[i].by); /* it runs from then on */
+		assert_int_equal(s.v[i - 1].leaf, HG_LEAF_RUNNING);
+	}
+	tb_free(&tb);
+}
+
 static void test_locks(void **state)
 {
 	struct hg_model_opts opts = {.subwindows = 4};
@@ -496,6 +526,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_sweep_knows_the_end),
+		cmocka_unit_test(test_unseen_culprit),
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_runnable_beside_idle_cpu),
