@@ -35,14 +35,9 @@ int hg_account_prepare(struct hg_model *m)
 	for (size_t i = 0; i < m->cpus_count; i++) {
 		struct hg_cpu *c = &m->cpus[i];
 
-		if (!c->sub_known_ns)
-			c->sub_known_ns = calloc(m->subwindows, sizeof(*c->sub_known_ns));
-		else
-			memset(c->sub_known_ns, 0, m->subwindows * sizeof(*c->sub_known_ns));
-		if (!c->sub_known_ns)
-			return -ENOMEM;
-		m->cpus[i].softirq_ns = m->cpus[i].irq_ns = 0;
-		memset(m->cpus[i].softirq_vec_ns, 0, sizeof(m->cpus[i].softirq_vec_ns));
+		memset(c->sub_known_ns, 0, m->subwindows * sizeof(*c->sub_known_ns));
+		c->softirq_ns = c->irq_ns = 0;
+		memset(c->softirq_vec_ns, 0, sizeof(c->softirq_vec_ns));
 	}
 	m->session.events = 0;
 	m->misfits = 0;
@@ -104,7 +99,7 @@ void hg_account_ran(struct hg_model *m, uint32_t lane, unsigned int cpu, uint64_
 		return;
 	if (cpu < 64)
 		m->lanes[lane].cpu_ran_mask0 |= UINT64_C(1) << cpu;
-	if (cpu < m->cpus_count && m->cpus[cpu].sub_known_ns)
+	if (cpu < m->cpus_count)
 		hg_account_span(m, m->cpus[cpu].sub_known_ns, 1, from_ns, to_ns);
 }
 

@@ -89,9 +89,15 @@ struct hg_cpu *hg_model_cpu_want(struct hg_model *m, uint64_t cpu, int *err)
 		m->cpus = cpus;
 		m->cpus_size = size;
 	}
-	for (size_t i = m->cpus_count; i <= cpu; i++)
+	for (size_t i = m->cpus_count; i <= cpu; i++) {
 		m->cpus[i].cpu = (uint32_t)i;
-	m->cpus_count = cpu + 1;
+		m->cpus[i].sub_known_ns = calloc(m->subwindows, sizeof(uint64_t));
+		m->cpus_count = i + 1;
+		if (!m->cpus[i].sub_known_ns) {
+			*err = -ENOMEM;
+			return NULL;
+		}
+	}
 	return &m->cpus[cpu];
 }
 
