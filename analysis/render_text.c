@@ -7,7 +7,9 @@
 
 #include "analysis/render.h"
 
-#define OTHERS_SHOWN 10
+#define OTHERS_SHOWN	  10
+#define RIVAL_SHARE_LEAST 0.05	/* smaller ones are no second answer */
+#define NOISE_SHARE	  0.001 /* of time that no detector judges */
 
 static bool is_verdict(const struct hg_findings *f, const char *class_name)
 {
@@ -60,14 +62,14 @@ static void key_figures(const struct hg_candidate *c, FILE *out)
 	}
 	hg_render_cell(t, "confidence");
 	hg_render_cell(t, "%s", hg_confidence_name(c->confidence));
-	if (hg_class_is_limit(c->class_name) || isfinite(c->share)) {
+	if (hg_class_is_limit(c->class_name)) {
 		share_format(text, sizeof(text), c);
 		hg_render_cell(t, "share");
-		hg_render_cell(t, "%s of the time, progress depended on this", text);
-	}
-	if (hg_class_is_limit(c->class_name) || isfinite(c->saturation)) {
+		hg_render_cell(
+			t, isfinite(c->share) ? "%s of the time, progress depended on this" : "%s",
+			text);
 		hg_render_cell(t, "saturation");
-		hg_render_cell(t, "%s of its capacity was in use",
+		hg_render_cell(t, isfinite(c->saturation) ? "%s of its capacity was in use" : "%s",
 			       percent(text, sizeof(text), c->saturation));
 	}
 	hg_table_print(t, out);
@@ -99,7 +101,7 @@ static void verdict(const struct hg_findings *f, FILE *out, bool bold)
 		fputc('\n', out);
 		hg_render_paragraph(out, 2, "%s", v->summary);
 	}
-	if (v->unknown_why)
+	if (v->unknown_why && !(v->summary && strstr(v->summary, v->unknown_why)))
 		hg_render_paragraph(out, 2, "Missing: %s", v->unknown_why);
 	failed_gates(f, out);
 	if (v->advice) {
@@ -158,11 +160,28 @@ static void evidence(const struct hg_findings *f, FILE *out, bool bold)
 	chain(v, 2, out);
 }
 
+/* Time that no detector judges. */
+static bool is_unjudged(const struct hg_candidate *c)
+{
+	return c->class_name && !strcmp(c->class_name, "unknown");
+}
+
+static void candidate_cause(char *dst, size_t size, const struct hg_candidate *c)
+{
+	if (is_unjudged(c))
+		snprintf(dst, size, "no known cause");
+	else
+		hg_render_cause(dst, size, c);
+}
+
 /* Inconclusive: the two that could not be told apart, in full. Returns how many candidates are thus done. */
 static size_t rivals(const struct hg_findings *f, FILE *out, bool bold)
 {
 	size_t shown = is_verdict(f, "inconclusive") ? HG_MIN(f->candidates_count, (size_t)2) : 0;
 	char cause[128], subject[256], share[96];
+
+	if (shown == 2 && f->candidates[1].share < RIVAL_SHARE_LEAST)
+		shown = 1;
 
 	if (!shown)
 		return 0;
@@ -170,7 +189,7 @@ static size_t rivals(const struct hg_findings *f, FILE *out, bool bold)
 	for (size_t i = 0; i < shown; i++) {
 		const struct hg_candidate *c = &f->candidates[i];
 
-		hg_render_cause(cause, sizeof(cause), c);
+		candidate_cause(cause, sizeof(cause), c);
 		hg_render_subject(subject, sizeof(subject), &c->subject);
 		share_format(share, sizeof(share), c);
 		hg_render_paragraph(out, 2, "%zu. %s%s%s, share %s", i + 1, cause,
@@ -189,7 +208,7 @@ static void candidate_row(const struct hg_candidate *c, struct hg_table *t)
 {
 	char cause[128], subject[256], text[96];
 
-	hg_render_cause(cause, sizeof(cause), c);
+	candidate_cause(cause, sizeof(cause), c);
 	hg_render_subject(subject, sizeof(subject), &c->subject);
 	hg_render_cell(t, "%s", cause);
 	hg_render_cell(t, "%s", isfinite(c->share) ? percent(text, sizeof(text), c->share) : "?");
@@ -204,10 +223,12 @@ static void candidate_row(const struct hg_candidate *c, struct hg_table *t)
 			       c->unknown_why ? c->unknown_why : "");
 }
 
-/* Time that no detector judges has no cause either: it is not what a verdict "unknown" is about. */
-static bool is_the_verdict(const struct hg_findings *f, const struct hg_candidate *c)
+/* Not shown among the others: the verdict itself, and what is noise. */
+static bool is_left_out(const struct hg_findings *f, const struct hg_candidate *c)
 {
-	return !is_verdict(f, "unknown") && hg_candidate_same(c, &f->verdict);
+	if (is_unjudged(c))
+		return c->share < NOISE_SHARE;
+	return hg_candidate_same(c, &f->verdict);
 }
 
 static void others(const struct hg_findings *f, FILE *out, bool bold, size_t done)
@@ -220,7 +241,7 @@ static void others(const struct hg_findings *f, FILE *out, bool bold, size_t don
 	size_t shown = 0, left = 0;
 
 	for (size_t i = done; i < f->candidates_count; i++) {
-		if (is_the_verdict(f, &f->candidates[i]))
+		if (is_left_out(f, &f->candidates[i]))
 			continue;
 		if (shown == OTHERS_SHOWN) {
 			left++;
@@ -243,6 +264,8 @@ static void gain_format(char *dst, size_t size, double gain)
 		snprintf(dst, size, "gain unknown");
 	else if (gain > HG_GAIN_SHOWN_MAX)
 		snprintf(dst, size, "> 20x");
+	else if (gain >= 1)
+		snprintf(dst, size, "at most %+.1f %% (%.1fx)", 100 * gain, 1 + gain);
 	else
 		snprintf(dst, size, "at most %+.1f %%", 100 * gain);
 }

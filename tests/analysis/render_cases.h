@@ -355,6 +355,7 @@ static struct hg_findings *case_inconclusive(void)
 	v->advice = "Record again with larger buffers (-m).";
 	case_serial_candidates(f);
 	f->candidates[0].confidence = HG_CONFIDENCE_LOW;
+	f->candidates[1].share = 0.41;
 	f->candidates[0].evidence[1].holds = false;
 	f->losses.total = 123456;
 	f->losses.by_probe[3] = 123000;

@@ -43,11 +43,12 @@ def percent(value):
 def figures(report):
     """What the text must show of a report."""
     v = report["verdict"]
-    if v["share"] is not None and v["share"] > 0:
+    limit = v["class"] not in ("none", "inconclusive", "unknown")
+    if limit and v["share"] is not None:
         yield percent(v["share"])
         if v["share_low"] is not None:
             yield "(%.1f to %.1f %%)" % (100 * v["share_low"], 100 * v["share_high"])
-    if v["saturation"] is not None:
+    if limit and v["saturation"] is not None:
         yield percent(v["saturation"])
     yield "confidence " + v["confidence"]
     yield "%s/%s" % (v["class"], v["cause"]) if v["cause"] else "VERDICT: " + v["class"]
