@@ -6,6 +6,7 @@
 #include "cli/hg_cli.h"
 
 const struct hg_verb hg_verbs[] = {
+	{"record", "record a running benchmark into a trace", hg_cmd_record},
 	{"check", "what this machine can record, and what would spoil a benchmark", hg_cmd_check},
 	{"report", "what limits the recorded benchmark, with the evidence", hg_cmd_report},
 	{NULL, NULL, NULL},

@@ -74,17 +74,16 @@ int session_sample(struct hg_session *s, bool with_own)
 
 static int signals_open(struct hg_session *s)
 {
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction hup;
 
 	sigemptyset(&s->signals);
 	sigaddset(&s->signals, SIGCHLD);
-	for (size_t i = 0; i < HG_ARRAY_SIZE(wanted); i++) {
-		struct sigaction old;
-
-		/* Ignored by nohup or a shell's &: a signalfd would get it all the same. */
-		if (sigaction(wanted[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaddset(&s->signals, wanted[i]);
-	}
+	sigaddset(&s->signals, SIGTERM);
+	/* Also where a script's & has it ignored: such scripts end their recordings by kill -INT. */
+	sigaddset(&s->signals, SIGINT);
+	/* Ignored by nohup: a signalfd would get it all the same. */
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaddset(&s->signals, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &s->signals, &s->signals_before))
 		return -errno;
 	s->signal_fd = signalfd(-1, &s->signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -179,6 +178,10 @@ static int writer_start(struct hg_session *s)
 {
 	int err;
 
+	/* While we may still write into any directory. */
+	err = session_output_commit(&s->output, s->opts->output);
+	if (err)
+		return err;
 	session_priority_raise();
 	err = session_privilege_drop();
 	if (err)
@@ -300,7 +303,7 @@ static int session_describe(struct hg_session *s)
 	return err;
 }
 
-/* Until MARK BEGIN: what goes wrong here leaves no file. */
+/* What goes wrong here leaves no file. */
 static int session_attach(struct hg_session *s)
 {
 	int err;
@@ -319,9 +322,9 @@ static int session_attach(struct hg_session *s)
 		err = hg_probes_seed(s->probes, s->writer);
 	if (!err)
 		err = session_loop_open(s);
-	if (!err)
-		err = session_output_commit(&s->output, s->opts->output);
 	s->result->began = !err;
+	if (err)
+		session_output_remove(&s->output);
 	return err;
 }
 
@@ -390,13 +393,11 @@ static void session_detach(struct hg_session *s)
 
 static int writer_stop(struct hg_session *s)
 {
-	struct hg_writer_stats stats;
 	int err;
 
 	hg_line_store_writer_set(s->lines, NULL);
-	hg_writer_stats_get(s->writer, &stats);
-	s->result->bytes = stats.bytes_out;
 	err = hg_writer_close(HG_TAKE_PTR(s->writer));
+	s->result->bytes = session_output_bytes(&s->output);
 	return err;
 }
 

@@ -103,14 +103,29 @@ int session_output_commit(struct hg_output *o, const char *path)
 		hg_error("cannot replace %s: %s", path, strerror(-err));
 		return err;
 	}
+	free(HG_TAKE_PTR(o->temp_name));
 	o->committed = true;
 	return 0;
 }
 
+void session_output_remove(struct hg_output *o)
+{
+	if (o->created)
+		unlinkat(o->dir_fd, o->temp_name ? o->temp_name : o->name, 0);
+	o->created = false;
+}
+
+uint64_t session_output_bytes(const struct hg_output *o)
+{
+	struct stat st;
+
+	return fstatat(o->dir_fd, o->name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
+}
+
 void session_output_clear(struct hg_output *o)
 {
-	if (o->created && !o->committed)
-		unlinkat(o->dir_fd, o->temp_name ? o->temp_name : o->name, 0);
+	if (!o->committed)
+		session_output_remove(o);
 	hg_cleanup_close(&o->fd);
 	hg_cleanup_close(&o->dir_fd);
 	free(o->name);

@@ -28,6 +28,10 @@ struct hg_output {
 int session_output_open(struct hg_output *o, const char *path, bool force);
 /* From here on it is there under its own name, and stays. */
 int session_output_commit(struct hg_output *o, const char *path);
+/* After a start that failed: there is nothing in it. */
+void session_output_remove(struct hg_output *o);
+/* Its size now. */
+uint64_t session_output_bytes(const struct hg_output *o);
 /* Removes the file unless it was committed. fd is closed unless it was taken. */
 void session_output_clear(struct hg_output *o);
 

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# CMD: its output untouched and kept line by line, its failure told.
+. "$(dirname "$0")/lib.sh"
+need_recording
+
+head -c 10000000 /dev/urandom >random
+record -o a.hgt -- cat random
+check "10 MB of bytes: exit code 0" rc_is 0
+check "10 MB of bytes: untouched" cmp random out
+check "10 MB of bytes: whole" whole a.hgt
+
+record -o b.hgt -- sh -c 'printf "one\rtwo\r\nthree\n"; sleep 0.3; echo four; echo five >&2'
+check "lines: stdout is untouched" cmp out <(printf 'one\rtwo\r\nthree\nfour\n')
+check "lines: stderr is untouched" says '^five$'
+check "lines: trace" whole b.hgt
+for line in '1 [0-9]* one' '1 [0-9]* two' '1 [0-9]* three' '1 [0-9]* four' '2 [0-9]* five'; do
+	check "lines: kept: $line" fact "^line $line\$"
+done
+gap=$(awk '$1 == "line" && $4 == "three" { a = $3 } $1 == "line" && $4 == "four" { print int(($3 - a) / 1000000) }' facts)
+check "lines: stamped when they came" at_least "$gap" 290
+check "the command is in the trace" fact "^client sh -c 'printf"
+check "its start and end too" fact '^client_end [0-9]* 0$'
+
+record -o c.hgt -- sh -c 'exit 7'
+check "failure: exit code 1" rc_is 1
+check "failure: its code" says "sh ended with exit code 7"
+check "failure: trace is whole" whole c.hgt
+check "failure: its code is in the trace" fact "^client_end [0-9]* $((7 << 8))\$"
+record -o d.hgt -- sh -c 'kill -SEGV $$'
+check "signal: exit code 1" rc_is 1
+check "signal: named" says "ended by signal 11"
+
+record -o e.hgt -- ./hg-no-such-command
+check "not found: exit code 1" rc_is 1
+check "not found: one sentence" says_only "hg-no-such-command: command not found"
+record -o e.hgt -- "$dir"
+check "not executable: exit code 1" rc_is 1
+printf '#!/no/such/interpreter\n' >script
+chmod 755 script
+record -o e.hgt -- ./script
+check "exec fails: exit code 1" rc_is 1
+check "exec fails: why" says "cannot run ./script: No such file"
+
+record -o f.hgt --user nobody --no-args -- sh -c 'id -u'
+check "--user" grep -qx 65534 out
+check "--no-args" whole f.hgt
+check "--no-args: only the name" fact '^client sh$'
+record -f -o f.hgt --user hg-no-such-user -- true
+check "no such user: exit code 1" rc_is 1
+check "no such user: named" says_only "hg-no-such-user: there is no such user"
+
+# As with perf and time: what CMD reads is what hourglass would have read.
+echo input | "$HOURGLASS" record -q -o g.hgt -- cat >out 2>err
+check "stdin is CMD's" grep -qx input out
+check "-q says nothing" test ! -s err
+"$HOURGLASS" record -q -o h.hgt -- yes 2>err | head -1 >/dev/null
+check "a reader that ends early is seen by CMD" whole h.hgt
+
+touch log
+record_background -o i.hgt -a -d 1.5 --client-log log
+wait_for 10 test -s i.hgt
+sleep 0.3
+echo "Requests/sec: 42" >>log
+finish "$pid"
+check "--client-log: whole" whole i.hgt
+check "--client-log: its lines" fact '^line 3 [0-9]* Requests/sec: 42$'
+result
