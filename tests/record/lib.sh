@@ -10,7 +10,8 @@ mounted=
 
 cleanup() {
 	local pid
-	for pid in "${pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
+	exec 2>/dev/null # bash tells who was killed
+	for pid in "${pids[@]}"; do kill -9 "$pid"; done
 	[ -z "$mounted" ] || umount "$mounted"
 	rm -rf "$dir"
 }
@@ -46,9 +47,9 @@ record() {
 	rc=$?
 }
 
-# record_background ARGS...: sets pid
+# record_background ARGS...: sets pid. A script's & ignores SIGINT, a terminal does not.
 record_background() {
-	"$HOURGLASS" record "$@" >out 2>err &
+	env --default-signal=INT "$HOURGLASS" record "$@" >out 2>err &
 	pid=$!
 	pids+=("$pid")
 }

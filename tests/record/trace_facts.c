@@ -35,15 +35,16 @@ static void record_print(const struct hg_reader *r, const struct hg_record *rec)
 		       text_of(r, rec->f[HG_LINE_TEXT]));
 		break;
 	case HG_KIND_TASK:
-		printf("task %" PRIu64 " %" PRIu64 " %s\n", rec->f[HG_TASK_LANE], rec->f[HG_TASK_TID],
-		       text_of(r, rec->f[HG_TASK_COMM]));
+		printf("task %" PRIu64 " %" PRIu64 " %s\n", rec->f[HG_TASK_LANE],
+		       rec->f[HG_TASK_TID], text_of(r, rec->f[HG_TASK_COMM]));
 		break;
 	case HG_KIND_TASK_NAME:
 		printf("name %" PRIu64 " %s\n", rec->f[HG_TASK_NAME_LANE],
 		       text_of(r, rec->f[HG_TASK_NAME_COMM]));
 		break;
 	case HG_KIND_ROLE:
-		printf("role %" PRIu64 " %" PRIu64 "\n", rec->f[HG_ROLE_LANE], rec->f[HG_ROLE_ROLE]);
+		printf("role %" PRIu64 " %" PRIu64 "\n", rec->f[HG_ROLE_LANE],
+		       rec->f[HG_ROLE_ROLE]);
 		break;
 	case HG_KIND_CLIENT:
 		printf("client %s\n", text_of(r, rec->f[HG_CLIENT_ARGV]));
