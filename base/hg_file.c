@@ -26,6 +26,16 @@ ssize_t hg_file_read_fd(int fd, char *buf, size_t size)
 	return (ssize_t)used;
 }
 
+ssize_t hg_file_read_once(int fd, char *buf, size_t size)
+{
+	ssize_t n = pread(fd, buf, size - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return n;
+}
+
 ssize_t hg_file_read(const char *path, char *buf, size_t size)
 {
 	/* O_NONBLOCK: a name that turns out to be a FIFO must not stop us. */

@@ -16,6 +16,9 @@ ssize_t hg_file_read(const char *path, char *buf, size_t size);
 /* The same with an open file, at offset 0; its offset is not moved. */
 ssize_t hg_file_read_fd(int fd, char *buf, size_t size);
 
+/* The same by one read: all of a file that the kernel prints as one piece (most of /proc/PID, cgroups). */
+ssize_t hg_file_read_once(int fd, char *buf, size_t size);
+
 /* The first line without its newline and the spaces at its end. 0 or -errno; -ENODATA when it is
  * empty. */
 int hg_file_line(const char *path, char *buf, size_t size);

@@ -2,6 +2,7 @@
 #include "collector/hg_cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,17 +158,16 @@ int hg_cgroup_place_parse(const struct hg_cgroup_mounts *m, char *text, struct h
 int hg_cgroup_place_find(const struct hg_cgroup_mounts *m, pid_t tgid, pid_t tid,
 			 struct hg_cgroup_place *out)
 {
-	hg_autofree char *text = malloc(CGROUP_BYTES_MAX);
-	char path[64];
+	char path[64], text[CGROUP_BYTES_MAX];
+	hg_autoclose int fd = -1;
 	ssize_t n;
 
-	if (!text)
-		return -ENOMEM;
 	if (tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", tgid, tid);
 	else
 		snprintf(path, sizeof(path), "/proc/thread-self/cgroup");
-	n = hg_file_read(path, text, CGROUP_BYTES_MAX);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -errno : hg_file_read_once(fd, text, sizeof(text));
 	if (n < 0)
 		return (int)n;
 	return hg_cgroup_place_parse(m, text, out);

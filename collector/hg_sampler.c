@@ -54,9 +54,14 @@ void sampler_file_close(struct hg_sampler *s, enum sampler_file_class class, str
 
 ssize_t sampler_file_read(const struct sampler_file *f, char *buf, size_t size)
 {
+	hg_autoclose int fd = -1;
+
 	if (!f->path)
 		return -ENOENT;
-	return f->fd >= 0 ? hg_file_read_fd(f->fd, buf, size) : hg_file_read(f->path, buf, size);
+	if (f->fd >= 0)
+		return hg_file_read_once(f->fd, buf, size);
+	fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : hg_file_read_once(fd, buf, size);
 }
 
 ssize_t sampler_file_read_at(const struct sampler_file *f, char *buf, size_t size, uint64_t *now_ns,
@@ -257,14 +262,14 @@ static int pass_run(struct hg_sampler *s, const struct sampler_pass *pass)
 
 int hg_sampler_tick(struct hg_sampler *s, struct hg_writer *w, uint64_t now_ns)
 {
-	struct sampler_pass pass = {.w = w, .now_ns = now_ns};
+	struct sampler_pass pass = {.w = w, .now_ns = now_ns, .number = ++s->passes};
 
 	return pass_run(s, &pass);
 }
 
 int hg_sampler_final(struct hg_sampler *s, struct hg_writer *w, uint64_t now_ns)
 {
-	struct sampler_pass pass = {.w = w, .now_ns = now_ns, .final = true};
+	struct sampler_pass pass = {.w = w, .now_ns = now_ns, .number = ++s->passes, .final = true};
 
 	return pass_run(s, &pass);
 }

@@ -165,22 +165,67 @@ static int cgroup_write(struct sampler_cgroup *g, const struct sampler_pass *pas
 	return sampler_write(pass, &rec);
 }
 
+static bool place_due(const struct sampler_task *task, uint64_t now_ns)
+{
+	return !task->gone && (task->role & HG_ROLEF_TARGET) &&
+	       now_ns >= task->cgroup_ns + SAMPLER_SECOND_NS;
+}
+
+static void place_refresh(struct hg_sampler *s, struct cgroups *c, struct sampler_task *task,
+			  uint64_t now_ns)
+{
+	task_look_up(s, c, task);
+	task->cgroup_ns = now_ns;
+}
+
+/* The other threads of a process whose leader moved, at once, whatever their number. */
+static void process_refresh(struct hg_sampler *s, struct cgroups *c,
+			    const struct sampler_task *leader, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->tasks_count; i++) {
+		struct sampler_task *task = s->tasks[i];
+
+		if (task->tgid == leader->tgid && task != leader && !task->gone &&
+		    (task->role & HG_ROLEF_TARGET))
+			place_refresh(s, c, task, now_ns);
+	}
+}
+
+/*
+ * Most moves are of whole processes: leaders are looked up every second; other threads in turns, which
+ * takes longer than a second when there are many.
+ */
+static void places_refresh(struct hg_sampler *s, struct cgroups *c, uint64_t now_ns)
+{
+	size_t budget = SAMPLER_CGROUP_MAX, seen = 0;
+	struct sampler_task *task;
+
+	for (size_t i = 0; i < s->tasks_count; i++) {
+		struct sampler_cgroup *from;
+
+		task = s->tasks[i];
+		if (task->tid != task->tgid || !place_due(task, now_ns))
+			continue;
+		from = task->cgroup;
+		place_refresh(s, c, task, now_ns);
+		if (task->cgroup != from)
+			process_refresh(s, c, task, now_ns);
+	}
+	while (budget && (task = sampler_turn_next(s, &c->turn, &seen))) {
+		if (!place_due(task, now_ns))
+			continue;
+		place_refresh(s, c, task, now_ns);
+		budget--;
+	}
+}
+
 static int cgroups_sample(struct hg_sampler *s, void *state, const struct sampler_pass *pass)
 {
 	struct sampler_cgroup *g, *next;
 	struct cgroups *c = state;
-	struct sampler_task *task;
-	size_t budget = SAMPLER_CGROUP_MAX, seen = 0;
 	int r = 0;
 
-	while (budget && (task = sampler_turn_next(s, &c->turn, &seen))) {
-		if (task->gone || !(task->role & HG_ROLEF_TARGET) ||
-		    pass->now_ns < task->cgroup_ns + SAMPLER_SECOND_NS)
-			continue;
-		task_look_up(s, c, task);
-		task->cgroup_ns = pass->now_ns;
-		budget--;
-	}
+	places_refresh(s, c, pass->now_ns);
 	HASH_ITER (hh, c->by_path, g, next) {
 		if (g->targets || g->targets_told) {
 			r = cgroup_write(g, pass);

@@ -17,8 +17,9 @@
 
 #define SAMPLER_TASKS_MAX     4096
 #define SAMPLER_SCHEDSTAT_MAX 512 /* reads a tick; clients take at most half of them */
-#define SAMPLER_TIMES_MAX     256
-#define SAMPLER_CGROUP_MAX    256 /* look-ups of the cgroup of a thread a tick */
+#define SAMPLER_TIMES_MAX     128
+/* Look-ups of the cgroups of threads a tick, leaders of processes apart. */
+#define SAMPLER_CGROUP_MAX    64
 #define SAMPLER_WAIT_MAX      256
 #define SAMPLER_CGROUPS_MAX   256
 #define SAMPLER_PROCESSES_MAX 1024
@@ -53,7 +54,7 @@ struct sampler_task {
 
 	struct sampler_file schedstat, wait;
 	bool schedstat_fresh; /* not read since it was added */
-	uint64_t read_ns;     /* when it was read last */
+	uint64_t read_pass;   /* number of the pass that read it last */
 	uint64_t run_ns; /* last one read: totals do not decrease, unless the tid is another task's
 			    by now */
 
@@ -75,7 +76,7 @@ struct hg_sampler {
 	struct sampler_task *by_lane;
 	struct sampler_task *tasks[SAMPLER_TASKS_MAX];
 	size_t tasks_count;
-	uint64_t orders;
+	uint64_t orders, passes;
 	bool full_told, closing;
 
 	size_t files_open[SAMPLER_FILE_CLASSES], files_open_max[SAMPLER_FILE_CLASSES];
@@ -89,8 +90,8 @@ struct hg_sampler {
 /* One tick. */
 struct sampler_pass {
 	struct hg_writer *w;
-	uint64_t now_ns;
-	bool final; /* every member once more, whatever it costs */
+	uint64_t now_ns, number; /* numbers start at 1 */
+	bool final;		 /* every member once more, whatever it costs */
 };
 
 /* A row of the table. All functions but sample may be NULL. */

@@ -116,13 +116,12 @@ static int schedstat_sample(struct hg_sampler *s, void *state, const struct samp
 			bool client = task->role & HG_ROLEF_CLIENT;
 			struct hg_record rec;
 
-			if (task->gone || task->read_ns >= pass->now_ns ||
+			if (task->gone || task->read_pass == pass->number ||
 			    (round == 0 ? !task->schedstat_fresh : client != (round == 1)))
 				continue;
-			if (schedstat_read(task, &now_ns, &rec)) {
-				task->read_ns = rec.time_ns;
+			task->read_pass = pass->number;
+			if (schedstat_read(task, &now_ns, &rec))
 				r = sampler_write(pass, &rec);
-			}
 			budget -= budget > 0;
 		}
 	}
@@ -189,6 +188,14 @@ static bool times_read(struct sampler_task *task, uint64_t *now_ns, struct hg_re
 	return true;
 }
 
+static int times_write(struct sampler_task *task, const struct sampler_pass *pass, uint64_t *now_ns)
+{
+	struct hg_record rec;
+
+	task->times_ns = pass->now_ns;
+	return times_read(task, now_ns, &rec) ? sampler_write(pass, &rec) : 0;
+}
+
 static int times_sample(struct hg_sampler *s, void *state, const struct sampler_pass *pass)
 {
 	uint64_t now_ns = hg_now_ns();
@@ -197,17 +204,16 @@ static int times_sample(struct hg_sampler *s, void *state, const struct sampler_
 	int r = 0;
 
 	/* A new one's first sample is worth more than an even load: it is taken at once. */
-	while (!r && (task = sampler_turn_next(s, state, &seen))) {
-		bool due = !task->times_ns || pass->final ||
-			   (budget && now_ns - task->times_ns >= SAMPLER_SECOND_NS);
-		struct hg_record rec;
-
-		if (task->gone || !due)
+	for (size_t i = 0; i < s->tasks_count && !r; i++) {
+		task = s->tasks[i];
+		if (!task->gone && (!task->times_ns || pass->final))
+			r = times_write(task, pass, &now_ns);
+	}
+	while (!r && budget && (task = sampler_turn_next(s, state, &seen))) {
+		if (task->gone || pass->now_ns < task->times_ns + SAMPLER_SECOND_NS)
 			continue;
-		budget -= budget > 0;
-		if (times_read(task, &now_ns, &rec))
-			r = sampler_write(pass, &rec);
-		task->times_ns = now_ns;
+		r = times_write(task, pass, &now_ns);
+		budget--;
 	}
 	return r;
 }

@@ -386,7 +386,7 @@ static void waits(void **state)
 		skip();
 	}
 	/* until it sleeps */
-	while (strncmp(text, "202 ", 4) && hg_file_read(path, text, sizeof(text)) >= 0)
+	while (strtol(text, NULL, 10) != SYS_futex && hg_file_read(path, text, sizeof(text)) >= 0)
 		;
 	tape_open(&t);
 	assert_int_equal(hg_sampler_new(&s), 0);
@@ -425,16 +425,15 @@ static void *sleeper(void *arg)
 	return read(stop_pipe[0], &byte, 1) < 0 ? NULL : arg;
 }
 
-static size_t tick_count(struct hg_sampler *s, struct tape *t, bool final, uint16_t kind,
-			 size_t *all_read)
+/* One tick at a time of choice; *all_read: threads that have been read since all last had. */
+static size_t tick_count(struct hg_sampler *s, struct tape *t, uint64_t now, bool final,
+			 uint16_t kind, size_t *all_read)
 {
 	static uint8_t seen[THREADS];
 	size_t n, first = 0;
 
 	tape_open(t);
-	assert_int_equal(final ? hg_sampler_final(s, t->w, hg_now_ns())
-			       : hg_sampler_tick(s, t->w, hg_now_ns()),
-			 0);
+	assert_int_equal(final ? hg_sampler_final(s, t->w, now) : hg_sampler_tick(s, t->w, now), 0);
 	tape_read(t);
 	n = count(t, kind, UINT64_MAX);
 	if (all_read) {
@@ -460,6 +459,7 @@ static void many_threads(void **state)
 	pthread_attr_t attr;
 	struct hg_sampler *s;
 	size_t made = 0, all = 0, ticks = 0;
+	uint64_t now = hg_now_ns();
 	struct tape t;
 
 	assert_int_equal(pipe(stop_pipe), 0);
@@ -478,18 +478,26 @@ static void many_threads(void **state)
 		hg_sampler_task_add(s, 100 + (uint32_t)i, tids[i], getpid(),
 				    i % 4 ? HG_ROLEF_TARGET : HG_ROLEF_CLIENT);
 	/* first tick: every one; then in turns; at last every one again */
-	assert_int_equal(tick_count(s, &t, false, HG_KIND_SCHEDSTAT, &all), THREADS);
+	assert_int_equal(tick_count(s, &t, now, false, HG_KIND_SCHEDSTAT, &all), THREADS);
 	assert_int_equal(all, THREADS);
 	do {
-		size_t n = tick_count(s, &t, false, HG_KIND_SCHEDSTAT, &all);
+		size_t n = tick_count(s, &t, now, false, HG_KIND_SCHEDSTAT, &all);
 
 		assert_in_range(n, SAMPLER_SCHEDSTAT_MAX / 2, SAMPLER_SCHEDSTAT_MAX);
 		ticks++;
 	} while (all < THREADS);
 	/* 300 clients get 256 reads a tick, 900 others the other 256 */
 	assert_int_equal(ticks, 4);
-	assert_int_equal(tick_count(s, &t, false, HG_KIND_WAIT_SAMPLE, NULL), SAMPLER_WAIT_MAX);
-	assert_int_equal(tick_count(s, &t, true, HG_KIND_SCHEDSTAT, NULL), THREADS);
+	assert_int_equal(tick_count(s, &t, now, false, HG_KIND_WAIT_SAMPLE, NULL),
+			 SAMPLER_WAIT_MAX);
+	/* ticks a second apart: all are due each time, none may be passed over for ever */
+	for (ticks = 0, all = 0; all < THREADS; ticks++) {
+		now += HG_NSEC_PER_SEC;
+		assert_int_equal(tick_count(s, &t, now, false, HG_KIND_TASK_TIMES, &all),
+				 SAMPLER_TIMES_MAX);
+	}
+	assert_int_equal(ticks, (THREADS + SAMPLER_TIMES_MAX - 1) / SAMPLER_TIMES_MAX);
+	assert_int_equal(tick_count(s, &t, now, true, HG_KIND_SCHEDSTAT, NULL), THREADS);
 	hg_sampler_free(s);
 	for (size_t i = 0; i < made; i++)
 		assert_int_equal(write(stop_pipe[1], "", 1), 1);
