@@ -202,6 +202,34 @@ def threads(pid):
     return found
 
 
+def cpu_seconds(pid):
+    """CPU used so far by a process tree, with threads that have ended."""
+    ticks = 0
+    for process in tree(pid):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{process}/stat") as stat:
+                ticks += sum(int(field) for field in stat.read().rpartition(")")[2].split()[11:13])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def busy_seconds():
+    """CPU time of the whole machine so far that was not idle."""
+    with open("/proc/stat") as stat:
+        fields = [int(field) for field in stat.readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_quiet(limit_s, cpus_busy=0.1):
+    """Waits until the machine is as good as idle for a second, at most so long. Returns the CPUs last seen busy."""
+    end = time.monotonic() + limit_s
+    while True:
+        before, begin = busy_seconds(), time.monotonic()
+        time.sleep(1)
+        busy = (busy_seconds() - before) / (time.monotonic() - begin)
+        if busy <= cpus_busy or time.monotonic() >= end:
+            return busy
+
+
 class Machine:
     """All of the above, and a directory for files; a context manager."""
 
