@@ -127,6 +127,8 @@ struct hg_lock {
 struct hg_losses {
 	uint64_t total, damage;       /* events; and chunks' worth of damage as records */
 	uint64_t by_probe[64];
+	uint64_t contradictions;      /* switches that do not fit what was known of their CPU, in the window: events
+				         were lost, and nobody counted them */
 	uint64_t lost_ns;             /* time in which some stream had a hole, in the window */
 };
 
@@ -188,10 +190,17 @@ size_t hg_model_probes_missing(const struct hg_model *m, const char *(*out)[2], 
  */
 bool hg_series_delta(const struct hg_series *s, uint64_t from_ns, uint64_t to_ns, uint64_t *a_out,
 		     uint64_t *b_out, uint64_t *span_out);
-/* Run time and runnable + throttled time of a lane between two times, from the events: for comparing with a
- * series over exactly the span of its samples. Uses sub-window sums where they fit, else a sweep of its own. */
 
 /* Every step of the window in time order; first one step per lane at the window's start. 0 or -errno. */
 int hg_model_sweep(struct hg_model *m, hg_step_fn fn, void *arg);
+
+/* A part of the window for one lane, and what it did in it: for comparing with a series over exactly the span of its samples. */
+struct hg_span {
+	uint32_t lane;
+	uint64_t from_ns, to_ns;     /* cut to the window and the lane's membership */
+	uint64_t leaf_ns[HG_LEAVES]; /* out; softirqs and irqs stay with running */
+};
+/* By one sweep; at most one span a lane. 0 or -errno. */
+int hg_model_spans(struct hg_model *m, struct hg_span *spans, size_t n);
 
 #endif

@@ -40,7 +40,7 @@ int hg_account_prepare(struct hg_model *m)
 		memset(c->softirq_vec_ns, 0, sizeof(c->softirq_vec_ns));
 	}
 	m->session.events = 0;
-	m->misfits = 0;
+	m->losses.contradictions = 0;
 	hg_locks_reset(m);
 	return 0;
 }

@@ -48,10 +48,11 @@ static int on_role(struct hg_model *m, const struct hg_record *rec)
 		return err;
 	l = &m->lanes[id];
 	if (!l->role && role && m->members++ >= HG_MEMBERS_MAX) {
-		hg_model_warn_once(m->warned_members,
-				   "The trace has more than %u tasks with a role: the rest are left "
-				   "out.",
-				   HG_MEMBERS_MAX);
+		hg_model_warn_once(
+			m->warned_members,
+			"The trace has more than %u tasks with a role: the rest are left "
+			"out.",
+			HG_MEMBERS_MAX);
 		return 0;
 	}
 	l->role |= role;
@@ -182,7 +183,7 @@ int hg_model_read_names(struct hg_model *m)
 #define CHUNK_AGE_MAX_NS (2 * HG_NSEC_PER_SEC)
 
 /*
- * Where an unfinished or damaged file ends: at the last time up to which every CPU's events are
+ * Where an unfinished file ends: at the last time up to which every CPU's events are
  * there, so that no state is carried on for want of the event that ended it.
  */
 static uint64_t safe_end(struct hg_model *m, uint64_t last_ns)
@@ -226,7 +227,8 @@ static void set_bounds(struct hg_model *m)
 	if (m->has_begin)
 		first_ns = m->mark_begin_ns;
 	m->begin_ns = first_ns == UINT64_MAX ? 0 : first_ns;
-	if (m->has_end && m->session.whole)
+	/* In a finalised file what damage took is a hole, and LOSS records tell of it up to the end. */
+	if (m->has_end && h->finalised)
 		m->end_ns = m->mark_end_ns;
 	else
 		m->end_ns = safe_end(m, m->has_end ? HG_MIN(last_ns, m->mark_end_ns) : last_ns);
@@ -271,7 +273,8 @@ int hg_model_set_window(struct hg_model *m, const struct hg_model_opts *opts)
 		m->from_ns = after_begin(m, opts->window_from_s);
 		m->to_ns = after_begin(m, opts->window_to_s);
 		if (m->from_ns >= m->to_ns) {
-			hg_error("The window %g to %g s lies outside the recording, which lasted %.3f s.",
+			hg_error("The window %g to %g s lies outside the recording, which lasted "
+				 "%.3f s.",
 				 opts->window_from_s, opts->window_to_s,
 				 (double)(m->end_ns - m->begin_ns) / 1e9);
 			return -EINVAL;

@@ -96,7 +96,7 @@ struct hg_model {
 	uint64_t begin_ns, end_ns; /* recording */
 	uint64_t from_ns, to_ns;   /* window */
 	unsigned int subwindows;
-	uint64_t *sub_ns; /* [subwindows + 1] */
+	uint64_t *sub_ns;      /* [subwindows + 1] */
 	unsigned int sub_last; /* sub-window of the last look-up */
 
 	struct hg_lane *lanes;
@@ -122,7 +122,6 @@ struct hg_model {
 	size_t holes_count, holes_size;
 	bool holes_known;
 	struct hg_losses losses;
-	uint64_t misfits; /* switches that contradict what was known of their CPU, in the window */
 
 	struct hg_probe_info probes[HG_PROBES_MAX];
 	struct hg_series own;

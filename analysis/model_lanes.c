@@ -46,10 +46,11 @@ bool hg_model_lane_want(struct hg_model *m, uint64_t id, int *err)
 	if (id < HG_LANE_FIRST)
 		return false;
 	if (id >= HG_LANES_MAX || id >= m->defined + LANES_UNDEFINED_MAX) {
-		hg_model_warn_once(m->warned_lanes,
-				   "The trace names a task by the id %llu, which cannot be: what it "
-				   "says of that task is left out.",
-				   (unsigned long long)id);
+		hg_model_warn_once(
+			m->warned_lanes,
+			"The trace names a task by the id %llu, which cannot be: what it "
+			"says of that task is left out.",
+			(unsigned long long)id);
 		return false;
 	}
 	if (id >= m->lanes_size) {

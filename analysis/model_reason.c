@@ -4,28 +4,28 @@
 #include "analysis/model_syscalls.h"
 
 enum { /* include/linux/interrupt.h */
-	SOFTIRQ_TIMER = 1,
-	SOFTIRQ_NET_TX = 2,
-	SOFTIRQ_NET_RX = 3,
-	SOFTIRQ_BLOCK = 4,
-	SOFTIRQ_IRQ_POLL = 5,
-	SOFTIRQ_TASKLET = 6,
-	SOFTIRQ_HRTIMER = 8,
+       SOFTIRQ_TIMER = 1,
+       SOFTIRQ_NET_TX = 2,
+       SOFTIRQ_NET_RX = 3,
+       SOFTIRQ_BLOCK = 4,
+       SOFTIRQ_IRQ_POLL = 5,
+       SOFTIRQ_TASKLET = 6,
+       SOFTIRQ_HRTIMER = 8,
 };
 
 enum { /* include/uapi/linux/futex.h */
-	OP_WAIT = 0,
-	OP_LOCK_PI = 6,
-	OP_WAIT_BITSET = 9,
-	OP_LOCK_PI2 = 13,
-	OP_PRIVATE = 0x80,
+       OP_WAIT = 0,
+       OP_LOCK_PI = 6,
+       OP_WAIT_BITSET = 9,
+       OP_LOCK_PI2 = 13,
+       OP_PRIVATE = 0x80,
 };
 
 /* A glibc (and Rust, Go) mutex word is 2 while somebody waits, and that is the value it sleeps on; musl's and robust ones
  * have FUTEX_WAITERS and the owner's tid. Condition variables pass CLOCK_REALTIME or another value. */
 #define LOCK_WORD_CONTENDED 2
 #define LOCK_WORD_WAITERS   UINT32_C(0x80000000)
-#define LOCK_WORD_TID       UINT32_C(0x3fffffff)
+#define LOCK_WORD_TID	    UINT32_C(0x3fffffff)
 
 bool hg_wait_is_lock(int sysnr, uint64_t op, uint64_t value)
 {

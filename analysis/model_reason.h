@@ -12,12 +12,12 @@
 #include "analysis/hg_model.h"
 
 struct hg_wait {
-	int sysnr;            /* -1: in none, or unknown */
+	int sysnr;	      /* -1: in none, or unknown */
 	bool uninterruptible; /* state D */
-	bool lock;            /* hg_wait_is_lock */
-	bool newborn;         /* created, not yet woken for the first time */
-	uint8_t ctx;          /* enum hg_wake_ctx that ended it; 0: it did not end, or nobody saw how */
-	int vec;              /* softirq vector, -1 none */
+	bool lock;	      /* hg_wait_is_lock */
+	bool newborn;	      /* created, not yet woken for the first time */
+	uint8_t ctx; /* enum hg_wake_ctx that ended it; 0: it did not end, or nobody saw how */
+	int vec;     /* softirq vector, -1 none */
 	bool waker_kthread;
 };
 

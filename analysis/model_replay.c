@@ -10,7 +10,7 @@
 #include "base/hg_log.h"
 
 /* TASK_UNINTERRUPTIBLE; EXIT_DEAD | EXIT_ZOMBIE | TASK_DEAD: include/linux/sched.h */
-#define STATE_D    UINT64_C(0x02)
+#define STATE_D	   UINT64_C(0x02)
 #define STATE_DEAD UINT64_C(0xb0)
 
 /* A LOSS record comes this long after the hole that it reports, at most: it is written when the ring is drained. */
@@ -38,8 +38,10 @@ static bool is_state_loss(const struct hg_model *m, const struct hg_record *rec)
 /* Switches. */
 
 /* cur was thought to run here, but another lane leaves the CPU. */
-static void cur_lost(struct hg_replay *r, struct hg_cpu_state *c, uint16_t cpu, uint64_t t)
+static void cur_lost(struct hg_replay *r, struct hg_cpu_state *c, uint16_t cpu,
+		     const struct hg_record *rec)
 {
+	uint64_t t = rec->time_ns;
 	uint32_t lane = (uint32_t)c->cur;
 	const struct hg_lane_state *s;
 
@@ -52,7 +54,7 @@ static void cur_lost(struct hg_replay *r, struct hg_cpu_state *c, uint16_t cpu, 
 		hg_replay_visitor_out(r, lane, t, false);
 		return;
 	}
-	r->m->misfits++;
+	r->m->losses.contradictions += counts(r, rec);
 	hg_replay_set(r, lane, t, NULL,
 		      &(struct hg_enter){.state = HG_STATE_UNKNOWN, .cpu = cpu, .sysnr = -1});
 }
@@ -97,14 +99,16 @@ static void blocks(struct hg_replay *r, uint32_t lane, const struct hg_record *r
 	if (rec->kind == HG_KIND_SWITCH_BLOCK && f[HG_SWITCH_SYSNR] <= INT16_MAX) {
 		enter.sysnr = (int16_t)f[HG_SWITCH_SYSNR];
 		enter.object = f[HG_SWITCH_ARG0];
-		enter.lock_wait = hg_wait_is_lock(enter.sysnr, f[HG_SWITCH_ARG1], f[HG_SWITCH_ARG2]);
+		enter.lock_wait =
+			hg_wait_is_lock(enter.sysnr, f[HG_SWITCH_ARG1], f[HG_SWITCH_ARG2]);
 		if (enter.lock_wait)
 			enter.holder = holder_find(r, lane, f[HG_SWITCH_HOLDER]);
 	}
 	hg_replay_set(r, lane, rec->time_ns, NULL, &enter);
 }
 
-static void switch_out(struct hg_replay *r, uint32_t lane, const struct hg_record *rec, uint16_t cpu)
+static void switch_out(struct hg_replay *r, uint32_t lane, const struct hg_record *rec,
+		       uint16_t cpu)
 {
 	uint64_t state = rec->f[HG_SWITCH_STATE], flags = rec->f[HG_SWITCH_FLAGS];
 	struct hg_lane_state *s = &r->lanes[lane];
@@ -160,7 +164,7 @@ static void on_switch(struct hg_replay *r, const struct hg_record *rec, uint16_t
 	if (c->visit && !r->sweep)
 		r->m->waits[c->visit - 1] = prev != NO_LANE ? prev : prev_id == HG_LANE_IDLE;
 	if (c->cur != prev_id)
-		cur_lost(r, c, cpu, rec->time_ns);
+		cur_lost(r, c, cpu, rec);
 	if (c->cur != prev_id && c->visit && c->waited_since_ns && !r->sweep && prev != NO_LANE &&
 	    !r->lanes[prev].member)
 		hg_replay_visitor_in(r, prev, cpu, c->waited_since_ns);
@@ -242,10 +246,8 @@ static void on_fork(struct hg_replay *r, const struct hg_record *rec, uint16_t c
 		return;
 	/* It is being made, until its first wakeup. */
 	hg_replay_set(r, lane, rec->time_ns, NULL,
-		      &(struct hg_enter){.state = HG_STATE_BLOCKED,
-					 .cpu = cpu,
-					 .sysnr = -1,
-					 .newborn = true});
+		      &(struct hg_enter){
+			      .state = HG_STATE_BLOCKED, .cpu = cpu, .sysnr = -1, .newborn = true});
 }
 
 /* The last switch says dead before this record does; it is here for when that switch was lost. */
@@ -349,7 +351,8 @@ static uint64_t take(struct hg_cpu_state *c, uint64_t from_ns, uint64_t to_ns, u
 
 		if (last->to_ns <= from_ns)
 			break;
-		inside_ns += hg_account_part(last->dur_ns, last->from_ns, last->to_ns, from_ns, to_ns);
+		inside_ns +=
+			hg_account_part(last->dur_ns, last->from_ns, last->to_ns, from_ns, to_ns);
 		from_ns = HG_MIN(from_ns, last->from_ns);
 		c->taken_count--;
 	}
@@ -400,15 +403,15 @@ static void on_interval(struct hg_replay *r, const struct hg_record *rec, uint16
 	from_ns = rec->time_ns - HG_MIN(rec->f[HG_SOFTIRQ_SPAN], rec->time_ns);
 	dur_ns = HG_MIN(rec->f[HG_SOFTIRQ_DUR], rec->f[HG_SOFTIRQ_SPAN]);
 	if (from_ns < c->cur_since_ns) {
-		dur_ns = hg_account_part(dur_ns, from_ns, rec->time_ns, c->cur_since_ns, rec->time_ns);
+		dur_ns = hg_account_part(dur_ns, from_ns, rec->time_ns, c->cur_since_ns,
+					 rec->time_ns);
 		from_ns = c->cur_since_ns;
 	}
 	if (from_ns >= rec->time_ns)
 		return;
 	hg_replay_flush_running(r, (uint32_t)id, rec->time_ns);
-	hg_account_move(r->m, (uint32_t)id,
-			irq ? HG_LEAF_RUNNING_IRQ : HG_LEAF_RUNNING_SOFTIRQ, from_ns, rec->time_ns,
-			take(c, from_ns, rec->time_ns, dur_ns));
+	hg_account_move(r->m, (uint32_t)id, irq ? HG_LEAF_RUNNING_IRQ : HG_LEAF_RUNNING_SOFTIRQ,
+			from_ns, rec->time_ns, take(c, from_ns, rec->time_ns, dur_ns));
 }
 
 /* Losses. */
@@ -430,7 +433,8 @@ static void on_loss(struct hg_replay *r, const struct hg_record *rec, uint32_t c
 	}
 	if (!is_state_loss(m, rec))
 		return;
-	if (last && last->cpu == cpu && (from_ns <= last->to_ns || m->holes_count >= HG_HOLES_MAX)) {
+	if (last && last->cpu == cpu &&
+	    (from_ns <= last->to_ns || m->holes_count >= HG_HOLES_MAX)) {
 		last->from_ns = HG_MIN(last->from_ns, from_ns);
 		last->to_ns = HG_MAX(last->to_ns, rec->time_ns);
 		return;
@@ -582,9 +586,6 @@ int hg_model_replay_totals(struct hg_model *m)
 	m->holes_known = true;
 	if (rc)
 		return rc;
-	if (m->misfits)
-		hg_debug("%llu switches contradict the ones before them on their CPU.",
-			 (unsigned long long)m->misfits);
 	hg_account_finish(m);
 	return 0;
 }

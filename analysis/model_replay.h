@@ -14,7 +14,8 @@
 #include "analysis/model_internal.h"
 
 enum hg_state {
-	HG_STATE_GONE = 0, /* does not exist, or exists without a role and is on no CPU that we know of */
+	HG_STATE_GONE =
+		0, /* does not exist, or exists without a role and is on no CPU that we know of */
 	HG_STATE_UNKNOWN,
 	HG_STATE_RUNNING,
 	HG_STATE_RUNNABLE,
@@ -25,12 +26,13 @@ enum hg_state {
 #define HG_WAIT_NONE UINT32_MAX
 
 struct hg_lane_state {
-	uint64_t since_ns; /* of the state; of a running one: up to here its time is already counted */
+	uint64_t
+		since_ns; /* of the state; of a running one: up to here its time is already counted */
 	uint64_t object;
-	uint32_t wait;   /* its index in hg_model.waits, HG_WAIT_NONE */
+	uint32_t wait; /* its index in hg_model.waits, HG_WAIT_NONE */
 	uint32_t holder;
-	uint32_t lock;   /* of hg_locks_get */
-	uint32_t known;  /* its place in hg_replay.known, if its state is neither gone nor unknown */
+	uint32_t lock;	/* of hg_locks_get */
+	uint32_t known; /* its place in hg_replay.known, if its state is neither gone nor unknown */
 	uint16_t cpu;
 	int16_t sysnr;
 	uint8_t state; /* enum hg_state */
@@ -47,12 +49,13 @@ struct hg_taken {
 };
 
 struct hg_cpu_state {
-	uint64_t cur;          /* lane id; 0 unknown */
+	uint64_t cur; /* lane id; 0 unknown */
 	uint64_t cur_since_ns;
 	uint64_t waited_since_ns; /* since when a member waits for cur; 0: none does */
-	uint32_t visit;        /* cur is no member: index in hg_model.waits of who leaves in the end; + 1 */
+	uint32_t
+		visit; /* cur is no member: index in hg_model.waits of who leaves in the end; + 1 */
 	uint64_t hole_until_ns;
-	bool seen;             /* it had a switch or a seed */
+	bool seen; /* it had a switch or a seed */
 	unsigned int taken_count;
 	struct hg_taken taken[HG_TAKEN_MAX];
 };
@@ -72,7 +75,7 @@ struct hg_replay {
 	uint64_t hole_until_ns; /* latest of all CPUs */
 	uint64_t now_ns;
 	uint64_t waits; /* index of the next wait */
-	bool open;      /* the window has begun, and its first steps are out */
+	bool open;	/* the window has begun, and its first steps are out */
 	int err;
 };
 

@@ -14,7 +14,7 @@
 struct samples {
 	struct hg_model *m;
 	uint64_t tick_ns; /* last record of the present round */
-	uint32_t tick;    /* rounds so far, from 1 */
+	uint32_t tick;	  /* rounds so far, from 1 */
 };
 
 static bool want_samples(void *arg, uint16_t machine, uint32_t stream)
@@ -185,8 +185,7 @@ static void on_wait_sample(struct samples *s, const struct hg_record *rec)
 	    rec->time_ns >= m->to_ns)
 		return;
 	if (hg_wait_is_lock(nr, rec->f[HG_WAIT_SAMPLE_ARG1], rec->f[HG_WAIT_SAMPLE_ARG2]))
-		hg_locks_sample(m,
-				hg_locks_get(m, m->lanes[id].tgid, rec->f[HG_WAIT_SAMPLE_ARG0]),
+		hg_locks_sample(m, hg_locks_get(m, m->lanes[id].tgid, rec->f[HG_WAIT_SAMPLE_ARG0]),
 				s->tick);
 }
 
@@ -226,8 +225,8 @@ static int on_line(struct hg_model *m, const struct hg_record *rec)
 			return -ENOMEM;
 		m->lines = v;
 	}
-	m->lines[m->lines_count++] = (struct hg_line){
-		rec->time_ns, (int)rec->f[HG_LINE_FD], hg_model_string(m, rec->f[HG_LINE_TEXT])};
+	m->lines[m->lines_count++] = (struct hg_line){rec->time_ns, (int)rec->f[HG_LINE_FD],
+						      hg_model_string(m, rec->f[HG_LINE_TEXT])};
 	return 0;
 }
 
@@ -300,44 +299,45 @@ int hg_model_read_samples(struct hg_model *m)
 	return rc;
 }
 
-/* Statistics are switched on for this long at a time; a record that ends a measurement tells runs, not how long it took. */
+/* Statistics are on for this long at a time, and the record is written when they go off: it tells runs and their ns, not
+ * how long that took. */
 #define COST_MEASURED_NS (HG_NSEC_PER_SEC / 10)
 
-/* CPUs' worth of one probe in [from, to]; < 0 unknown. */
-static double cost_cpus(const struct hg_probe_info *p, uint64_t begin_ns, uint64_t from_ns,
+/* CPUs' worth of one probe, from the measurements that touch [from, to]; < 0: there is none. */
+static double cost_cpus(const struct hg_model *m, const struct hg_probe_info *p, uint64_t from_ns,
 			uint64_t to_ns)
 {
 	/* The programs are loaded for the recording, so their totals start at 0. */
-	const struct hg_probe_cost zero = {.time_ns = begin_ns};
+	const struct hg_probe_cost zero = {.time_ns = m->begin_ns};
 	uint64_t ns = 0, measured_ns = 0, runs = 0, span_ns = 0, measured = 0;
 
 	for (size_t i = 0; i < p->cost_count; i++) {
 		const struct hg_probe_cost *a = i ? &p->cost[i - 1] : &zero, *b = &p->cost[i];
+		uint64_t length_ns = b->time_ns > a->time_ns ? b->time_ns - a->time_ns : 0;
+		uint64_t on_ns = HG_MIN(length_ns, COST_MEASURED_NS);
 
-		if (b->time_ns <= from_ns || a->time_ns >= to_ns || b->time_ns <= a->time_ns)
+		if (!on_ns || b->time_ns <= from_ns || b->time_ns - on_ns >= to_ns)
 			continue;
-		span_ns += b->time_ns - a->time_ns;
+		span_ns += length_ns;
+		measured_ns += on_ns;
 		runs += b->runs - HG_MIN(a->runs, b->runs);
-		if (b->measured <= a->measured)
-			continue;
-		measured += b->measured - a->measured;
+		measured += b->measured - HG_MIN(a->measured, b->measured);
 		ns += b->ns - HG_MIN(a->ns, b->ns);
-		measured_ns += HG_MIN(b->time_ns - a->time_ns, COST_MEASURED_NS);
 	}
-	if (!span_ns || !measured)
-		return span_ns ? 0 : -1;
-	if (runs > measured) /* all runs are counted: cost of a run times runs */
+	if (!span_ns)
+		return -1;
+	if (runs > measured && measured) /* all runs are counted: the cost of one, times those */
 		return (double)ns / (double)measured * (double)runs / (double)span_ns;
 	return (double)ns / (double)measured_ns;
 }
 
-double hg_model_bpf_cpus(const struct hg_model *m)
+static double cost_sum(const struct hg_model *m, uint64_t from_ns, uint64_t to_ns)
 {
 	double sum = 0;
 	bool any = false;
 
 	for (size_t i = 0; i < HG_PROBES_MAX; i++) {
-		double cpus = cost_cpus(&m->probes[i], m->begin_ns, m->from_ns, m->to_ns);
+		double cpus = cost_cpus(m, &m->probes[i], from_ns, to_ns);
 
 		if (cpus < 0)
 			continue;
@@ -345,4 +345,12 @@ double hg_model_bpf_cpus(const struct hg_model *m)
 		sum += cpus;
 	}
 	return any ? sum : -1;
+}
+
+double hg_model_bpf_cpus(const struct hg_model *m)
+{
+	double cpus = cost_sum(m, m->from_ns, m->to_ns);
+
+	/* A short window may lie between two measurements. */
+	return cpus < 0 ? cost_sum(m, m->begin_ns, m->end_ns) : cpus;
 }

@@ -10,9 +10,9 @@
 
 /* hg_model.waits: leaf, context and the lane that ended it. */
 #define WAIT_PACK(leaf, ctx, by) ((uint32_t)(leaf) | (uint32_t)(ctx) << 4 | (uint32_t)(by) << 8)
-#define WAIT_LEAF(w)             ((enum hg_leaf)((w)&15))
-#define WAIT_CTX(w)              ((uint8_t)((w) >> 4 & 15))
-#define WAIT_BY(w)               ((w) >> 8)
+#define WAIT_LEAF(w)		 ((enum hg_leaf)((w)&15))
+#define WAIT_CTX(w)		 ((uint8_t)((w) >> 4 & 15))
+#define WAIT_BY(w)		 ((w) >> 8)
 _Static_assert(HG_LEAVES <= 16 && HG_CTX_NAPI_THREAD < 16 && HG_LANES_MAX <= 1 << 24,
 	       "a wait fits into 32 bits");
 
@@ -72,10 +72,11 @@ uint32_t hg_replay_wait(struct hg_replay *r)
 	if (r->sweep)
 		return i < m->waits_count ? (uint32_t)i : HG_WAIT_NONE;
 	if (i >= HG_WAITS_MAX) {
-		hg_model_warn_once(m->warned_waits,
-				   "The trace has more than %u waits: who ended the rest is only in "
-				   "the totals.",
-				   HG_WAITS_MAX);
+		hg_model_warn_once(
+			m->warned_waits,
+			"The trace has more than %u waits: who ended the rest is only in "
+			"the totals.",
+			HG_WAITS_MAX);
 		return HG_WAIT_NONE;
 	}
 	if (i >= m->waits_size) {
@@ -109,7 +110,8 @@ static enum hg_leaf blocked_leaf(const struct hg_replay *r, const struct hg_lane
 	return hg_wait_reason(&w);
 }
 
-static enum hg_leaf runnable_leaf(const struct hg_lane_state *s, const struct hg_ender *e, uint64_t t)
+static enum hg_leaf runnable_leaf(const struct hg_lane_state *s, const struct hg_ender *e,
+				  uint64_t t)
 {
 	bool idle = s->idle_cpu || e->idle_cpu;
 
@@ -163,7 +165,8 @@ static uint32_t runs_on(const struct hg_replay *r, uint16_t cpu)
 	return cur >= HG_LANE_FIRST ? (uint32_t)cur : 0;
 }
 
-static void step_wait(const struct hg_replay *r, const struct hg_lane_state *s, struct hg_step *step)
+static void step_wait(const struct hg_replay *r, const struct hg_lane_state *s,
+		      struct hg_step *step)
 {
 	uint32_t w = s->wait != HG_WAIT_NONE ? r->m->waits[s->wait] : 0;
 	const struct hg_ender nobody = {.vec = -1};
@@ -268,7 +271,8 @@ static void waited_for(struct hg_replay *r, uint16_t cpu, uint64_t t)
 		hg_replay_visitor_in(r, actual, cpu, t);
 }
 
-static void state_begin(struct hg_replay *r, uint32_t lane, uint64_t t, const struct hg_enter *enter)
+static void state_begin(struct hg_replay *r, uint32_t lane, uint64_t t,
+			const struct hg_enter *enter)
 {
 	struct hg_lane_state *s = &r->lanes[lane];
 	bool waits;
@@ -323,9 +327,8 @@ void hg_replay_join(struct hg_replay *r, uint32_t lane, uint64_t t)
 	struct hg_cpu_state *c = s->cpu < r->cpus_size ? &r->cpus[s->cpu] : NULL;
 	/* See waited_for(): while a member waits, who runs is known to the sweep only. */
 	bool runs = s->state == HG_STATE_RUNNING && c && c->cur == lane && !c->waited_since_ns;
-	struct hg_enter enter = {.state = runs ? HG_STATE_RUNNING : HG_STATE_UNKNOWN,
-				 .cpu = s->cpu,
-				 .sysnr = -1};
+	struct hg_enter enter = {
+		.state = runs ? HG_STATE_RUNNING : HG_STATE_UNKNOWN, .cpu = s->cpu, .sysnr = -1};
 
 	if (s->member || !l->role)
 		return;

@@ -267,8 +267,8 @@ static void test_reasons(void **state)
 
 		begin(&tb);
 		tb_switch(&tb, 0, 1000, HG_LANE_IDLE, A, 0, 0);
-		tb_block(&tb, 0, 2000, A, HG_LANE_IDLE, t[i].st & 0xf, (uint64_t)t[i].sysnr, 0, 0, 0,
-			 0);
+		tb_block(&tb, 0, 2000, A, HG_LANE_IDLE, t[i].st & 0xf, (uint64_t)t[i].sysnr, 0, 0,
+			 0, 0);
 		tb_wakeup(&tb, 0, 3000, A, 0, B, t[i].ctx, t[i].vec, 0);
 		tb_mark(&tb, 3500, HG_MARK_END, HG_END_SECS);
 		m = tb_load(&tb, NULL);
@@ -481,6 +481,7 @@ static void test_window(void **state)
 static void test_contradiction(void **state)
 {
 	struct trace_builder tb;
+	struct hg_losses losses;
 	struct hg_model *m;
 
 	begin(&tb);
@@ -493,6 +494,8 @@ static void test_contradiction(void **state)
 	assert_int_equal(lane(m, A)->leaf_ns[HG_LEAF_RUNNING], 900);
 	assert_int_equal(lane(m, A)->leaf_ns[HG_LEAF_UNKNOWN], 1000);
 	assert_int_equal(lane(m, B)->leaf_ns[HG_LEAF_RUNNING], 0);
+	hg_model_losses(m, &losses);
+	assert_int_equal(losses.contradictions, 1);
 	tb_free(&tb);
 }
 

@@ -76,7 +76,8 @@ static void reschedule(struct world *w, unsigned int cpu, bool preempt)
 	if (prev == HG_LANE_IDLE || preempt) {
 		if (!dropped(w))
 			tb_switch(&w->tb, cpu, stamp(w), prev, next, 0,
-				  preempt ? HG_SWITCHF_PREEMPT | (rnd(w, 5) == 0) * HG_SWITCHF_THROTTLED
+				  preempt ? HG_SWITCHF_PREEMPT |
+						    (rnd(w, 5) == 0) * HG_SWITCHF_THROTTLED
 					  : rnd(w, 2) * HG_SWITCHF_IDLE_CPU);
 	} else if (die == 0) {
 		if (!dropped(w))
@@ -85,7 +86,8 @@ static void reschedule(struct world *w, unsigned int cpu, bool preempt)
 			tb_exit(&w->tb, cpu, stamp(w), prev);
 	} else if (!dropped(w)) {
 		tb_block(&w->tb, cpu, stamp(w), prev, next, 1 + rnd(w, 2), calls[rnd(w, 6)],
-			 0x7000 + rnd(w, 3) * 64, rnd(w, 2) * 0x80, 1 + rnd(w, 3), 100 + rnd(w, LANES));
+			 0x7000 + rnd(w, 3) * 64, rnd(w, 2) * 0x80, 1 + rnd(w, 3),
+			 100 + rnd(w, LANES));
 	}
 	if (prev >= FIRST)
 		become(w, prev, preempt ? WAITS : die == 0 ? NONE : SLEEPS);
@@ -205,8 +207,8 @@ static void one_event(struct world *w)
 
 static void build(struct world *w, uint64_t seed, bool damage)
 {
-	*w = (struct world){.seed = seed * 2654435761U + 88172645463325252ULL, .now = 1000,
-			    .damage = damage};
+	*w = (struct world){
+		.seed = seed * 2654435761U + 88172645463325252ULL, .now = 1000, .damage = damage};
 	tb_open(&w->tb);
 	for (unsigned int i = 0; i < CPUS; i++)
 		w->cur[i] = HG_LANE_IDLE;
@@ -309,10 +311,37 @@ static void check_sums(struct hg_model *m)
 	}
 }
 
+/* Over the whole window spans are the sums, but for softirqs and irqs; two halves are the whole. */
+static void check_spans(struct hg_model *m)
+{
+	uint64_t from = hg_model_from_ns(m), to = hg_model_to_ns(m),
+		 middle = from + (to - from) / 3;
+	struct hg_span whole[FIRST + LANES], first[FIRST + LANES], last[FIRST + LANES];
+	const struct hg_lane *lanes;
+	size_t n = HG_MIN(hg_model_lanes(m, &lanes), (size_t)FIRST + LANES);
+
+	for (uint32_t i = 0; i < n; i++) {
+		whole[i] = (struct hg_span){.lane = i, .from_ns = from, .to_ns = to};
+		first[i] = (struct hg_span){.lane = i, .from_ns = 0, .to_ns = middle};
+		last[i] = (struct hg_span){.lane = i, .from_ns = middle, .to_ns = UINT64_MAX};
+	}
+	assert_int_equal(hg_model_spans(m, whole, n), 0);
+	assert_int_equal(hg_model_spans(m, first, n), 0);
+	assert_int_equal(hg_model_spans(m, last, n), 0);
+	for (size_t i = FIRST; i < n; i++) {
+		for (int leaf = HG_LEAF_RUNNABLE_BUSY; lanes[i].role && leaf < HG_LEAVES; leaf++)
+			assert_int_equal(whole[i].leaf_ns[leaf], lanes[i].leaf_ns[leaf]);
+		for (int leaf = 0; leaf < HG_LEAVES; leaf++)
+			assert_int_equal(first[i].leaf_ns[leaf] + last[i].leaf_ns[leaf],
+					 whole[i].leaf_ns[leaf]);
+	}
+}
+
 static void check_windows(struct world *w)
 {
 	for (int i = 0; i < 3; i++) {
-		double a = (double)rnd(w, w->now - 1100) / 1e9, b = a + 100e-9 + (double)rnd(w, 500000) / 1e9;
+		double a = (double)rnd(w, w->now - 1100) / 1e9,
+		       b = a + 100e-9 + (double)rnd(w, 500000) / 1e9;
 		struct hg_model_opts opts = {.window_from_s = i ? a : 0,
 					     .window_to_s = i ? b : 0,
 					     .subwindows = 1 + (unsigned int)rnd(w, 30)};
@@ -320,6 +349,7 @@ static void check_windows(struct world *w)
 
 		check_sums(m);
 		check_sweep(m);
+		check_spans(m);
 	}
 }
 
