@@ -14,6 +14,8 @@
 #include "base/hg_file.h"
 #include "collector/check_private.h"
 #include "collector/hg_cgroup.h"
+#include "collector/hg_probes.h"
+#include "collector/probes_table.h"
 
 #define ADD(state, id, remedy, ...) check_add(c, HG_CHECK_RECORD, state, id, remedy, __VA_ARGS__)
 
@@ -255,6 +257,44 @@ static void cgroup_check(struct hg_check *c)
 	free(place);
 }
 
+static const struct hg_probe_row *probe_row(const char *name)
+{
+	for (size_t i = 0; i < hg_probe_rows_count; i++) {
+		if (!strcmp(hg_probe_rows[i].name, name))
+			return &hg_probe_rows[i];
+	}
+	return NULL;
+}
+
+static void probe_told(void *arg, const struct hg_probe_status *status)
+{
+	const struct hg_probe_row *row = probe_row(status->name);
+	struct hg_check *c = arg;
+	char id[48];
+
+	snprintf(id, sizeof(id), "probe.%s", status->name);
+	if (status->attached)
+		ADD(HG_CHECK_YES, id, NULL, "%s", row ? row->help : "attached");
+	else
+		ADD(row && row->essential ? HG_CHECK_NO : HG_CHECK_PARTLY, id,
+		    "use a kernel that has it: distribution kernels from 5.15 on have all",
+		    "%s%s%s", status->why ? status->why : "cannot be attached", row ? ": " : "",
+		    row ? row->without : "");
+}
+
+/* Loading is tried only where it can succeed: the items above say better why it cannot. */
+static void probes_check(struct hg_check *c)
+{
+	int r;
+
+	if (!c->possible)
+		return;
+	r = hg_probes_check(probe_told, c);
+	if (r)
+		ADD(HG_CHECK_NO, "probes", "see the messages above the table",
+		    "the probes cannot be loaded: %s", strerror(-r));
+}
+
 void check_record(struct hg_check *c, json_t *env)
 {
 	kernel_check(c);
@@ -263,6 +303,7 @@ void check_record(struct hg_check *c, json_t *env)
 	lockdown_check(c, env);
 	bpf_check(c);
 	memlock_check(c);
+	probes_check(c);
 	bpf_stats_check(c);
 	schedstat_check(c);
 	cgroup_check(c);

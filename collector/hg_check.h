@@ -42,7 +42,7 @@ struct hg_check_opts {
 	size_t pids_count;
 };
 
-/* Looks at everything: takes about a second, for the load is measured. Needs no root. 0 or -errno. */
+/* Looks at everything: takes a few seconds, for probes are attached and the load is measured. Needs no root. 0 or -errno. */
 int hg_check_run(const struct hg_check_opts *opts, struct hg_check *out);
 void hg_check_free(struct hg_check *c);
 

@@ -17,9 +17,9 @@
 
 #define SAMPLER_TASKS_MAX     4096
 #define SAMPLER_SCHEDSTAT_MAX 512 /* reads a tick; clients take at most half of them */
-#define SAMPLER_TIMES_MAX     128
+#define SAMPLER_TIMES_MAX     64
 /* Look-ups of the cgroups of threads a tick, leaders of processes apart. */
-#define SAMPLER_CGROUP_MAX    64
+#define SAMPLER_CGROUP_MAX    32
 #define SAMPLER_WAIT_MAX      256
 #define SAMPLER_CGROUPS_MAX   256
 #define SAMPLER_PROCESSES_MAX 1024

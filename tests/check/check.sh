@@ -76,6 +76,7 @@ esac
 if [ -r /sys/kernel/btf/vmlinux ]; then
 	says '^btf +yes '
 	says '^privileges +(yes|partly) '
+	says '^probe\.sched_switch +(yes|no) '
 fi
 run $code "$hourglass" check --format json
 python3 - "$work/out" "$code" <<- 'EOF' || fail 'the JSON is not as documented'
