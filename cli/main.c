@@ -9,6 +9,8 @@ const struct hg_verb hg_verbs[] = {
 	{"record", "record a running benchmark into a trace", hg_cmd_record},
 	{"check", "what this machine can record, and what would spoil a benchmark", hg_cmd_check},
 	{"report", "what limits the recorded benchmark, with the evidence", hg_cmd_report},
+	{"info", "what a trace holds: when, what, how many events, what was lost", hg_cmd_info},
+	{"dump", "every record of a trace, one a line, as text or JSON", hg_cmd_dump},
 	{NULL, NULL, NULL},
 };
 
