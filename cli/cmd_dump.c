@@ -200,10 +200,13 @@ static const char *lane_name(const struct dump *d, const struct hg_record *rec, 
 
 static void text_string(const char *text, size_t length)
 {
-	if (text)
-		hg_show_text(stdout, text, length);
-	else
+	if (!text) {
 		fputs("undefined", stdout);
+		return;
+	}
+	putchar('"');
+	hg_show_text(stdout, text, length);
+	putchar('"');
 }
 
 static void text_lane(const struct dump *d, const struct hg_record *rec, uint64_t lane)
@@ -216,7 +219,10 @@ static void text_lane(const struct dump *d, const struct hg_record *rec, uint64_
 		return;
 	name = lane_name(d, rec, lane, &length);
 	putchar('[');
-	text_string(name, length);
+	if (name)
+		hg_show_text(stdout, name, length);
+	else
+		fputs("?", stdout);
 	putchar(']');
 }
 

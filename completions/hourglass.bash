@@ -35,7 +35,8 @@ _hourglass()
 		options+=' --client-log -m --mmap-size --no-args -q --quiet --help'
 		;;
 	report) options='--format --window --help' ;;
-	info | dump) options='--format --help' ;;
+	info) options='--format --help' ;;
+	dump) options='--format --stream --kind --from --to --help' ;;
 	check) options='-p --pid --format --help' ;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -W 'record report info dump check --help --version' -- "$cur")

@@ -27,6 +27,10 @@ complete -c hourglass -n '__fish_seen_subcommand_from report' -l window -x -d 'O
 
 complete -c hourglass -n '__fish_seen_subcommand_from info' -l format -x -a 'text json' -d 'Output format'
 complete -c hourglass -n '__fish_seen_subcommand_from dump' -l format -x -a 'text json' -d 'Output format'
+complete -c hourglass -n '__fish_seen_subcommand_from dump' -l stream -x -d 'Only these streams'
+complete -c hourglass -n '__fish_seen_subcommand_from dump' -l kind -x -d 'Only these kinds of record'
+complete -c hourglass -n '__fish_seen_subcommand_from dump' -l from -x -d 'Only from this time on'
+complete -c hourglass -n '__fish_seen_subcommand_from dump' -l to -x -d 'Only up to this time'
 complete -c hourglass -n '__fish_seen_subcommand_from check' -l format -x -a 'text json' -d 'Output format'
 complete -c hourglass -n '__fish_seen_subcommand_from check' -s p -l pid -x -a '(__fish_complete_pids)' -d 'Look at these processes as well'
 

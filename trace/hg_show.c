@@ -73,7 +73,6 @@ static void show_piece(FILE *out, const char *text, size_t length)
 
 void hg_show_text(FILE *out, const char *text, size_t length)
 {
-	putc('"', out);
 	while (length) {
 		size_t n = 0;
 
@@ -90,7 +89,6 @@ void hg_show_text(FILE *out, const char *text, size_t length)
 		text += n;
 		length -= n;
 	}
-	putc('"', out);
 }
 
 /* Length of the UTF-8 sequence at s, of which left bytes exist; 0 if it is not one. */

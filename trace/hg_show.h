@@ -18,7 +18,7 @@ const char *hg_show_stream(char *buf, size_t size, uint32_t stream);
 /* The reverse. False: no such name. */
 bool hg_show_stream_parse(const char *text, size_t length, uint32_t *out);
 
-/* In double quotes, escaped for a terminal; \, " and NUL too, so that it can be read back. */
+/* Escaped for a terminal; \, " and NUL too, so that it can be read back. */
 void hg_show_text(FILE *out, const char *text, size_t length);
 /*
  * In double quotes as JSON, ASCII only. Bytes that are not UTF-8 become the four characters
