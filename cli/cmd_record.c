@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analysis/hg_client_output.h"
 #include "base/hg_base.h"
 #include "base/hg_escape.h"
 #include "base/hg_log.h"
@@ -162,6 +163,22 @@ static void regex_parse(struct record_args *a, const char *text)
 	regfree(&regex);
 }
 
+static void client_parse(struct record_args *a, const char *text)
+{
+	char names[256] = "";
+	const char *name;
+
+	a->session.client_name = text;
+	for (size_t i = 0; (name = hg_client_format_name(i)); i++) {
+		size_t used = strlen(names);
+
+		if (!strcmp(name, text))
+			return;
+		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", name);
+	}
+	usage_error(a, "--client knows %s, not '%s'", names, text);
+}
+
 static void drop_parse(struct record_args *a, const char *text)
 {
 	char *end;
@@ -192,7 +209,7 @@ static error_t option_value(struct record_args *a, int key, char *arg)
 		a->session.user = arg;
 		return 0;
 	case OPT_CLIENT:
-		a->session.client_name = arg;
+		client_parse(a, arg);
 		return 0;
 	case OPT_CLIENT_REGEX:
 		regex_parse(a, arg);

@@ -85,6 +85,8 @@ int hg_probes_cpu_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 /* Kernel run-time statistics for BPF: on for a tenth of a second in five, by the session. */
 int hg_probes_cost_enable(struct hg_probes *p, bool on);
 int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
+/* Of all probes together, while statistics were on. */
+uint64_t hg_probes_cost_ns(const struct hg_probes *p);
 
 /* PROBE records: names of ids. Called once, after attach. */
 int hg_probes_describe(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);

@@ -113,6 +113,15 @@ int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 	return 0;
 }
 
+uint64_t hg_probes_cost_ns(const struct hg_probes *p)
+{
+	uint64_t runs = 0, ns = 0;
+
+	for (size_t i = 0; i < hg_probe_rows_count; i++)
+		row_cost(p, &hg_probe_rows[i], &runs, &ns);
+	return ns;
+}
+
 int hg_probes_describe(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns)
 {
 	for (size_t i = 0; i < hg_probe_rows_count; i++) {

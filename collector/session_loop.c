@@ -16,17 +16,15 @@
 #include "base/hg_log.h"
 #include "collector/session_parts.h"
 
-#define DRAIN_PERIOD_MS	  20
-#define DRAIN_BUDGET	  4096 /* records a ring and round */
-#define RECORD_BYTES_MIN  16   /* no record in a ring is smaller */
-#define RING_BYTES_MAX	  ((size_t)16 << 20)
-#define TICK_PERIOD_MS	  100
-#define TICKS_PER_SECOND  10
-#define TICKS_PER_REPORT  5
-#define COST_PERIOD_TICKS 50 /* BPF statistics cost time themselves: one tick in this many */
-#define COST_FIRST_TICK	  4  /* early, so that short recordings have one too */
-#define KILL_GRACE_MS	  2000
-#define EVENTS_MAX	  16
+#define DRAIN_PERIOD_MS	 20
+#define DRAIN_BUDGET	 4096 /* records a ring and round */
+#define RECORD_BYTES_MIN 16   /* no record in a ring is smaller */
+#define RING_BYTES_MAX	 ((size_t)16 << 20)
+#define TICK_PERIOD_MS	 100
+#define TICKS_PER_SECOND 10
+#define TICKS_PER_REPORT 5
+#define KILL_GRACE_MS	 2000
+#define EVENTS_MAX	 16
 
 enum source {
 	SOURCE_DRAIN,
@@ -80,18 +78,6 @@ static int on_rings(struct hg_session *s, uint32_t index)
 	return rings_drain(s);
 }
 
-static int cost_tick(struct hg_session *s)
-{
-	bool on = s->ticks % COST_PERIOD_TICKS == COST_FIRST_TICK;
-
-	if (on == s->cost_on)
-		return 0;
-	s->cost_on = on;
-	hg_probes_cost_enable(s->probes,
-			      on); /* without it there is no figure, and the report says so */
-	return on ? 0 : hg_probes_cost_write(s->probes, s->writer, hg_now_ns());
-}
-
 static void progress_show(struct hg_session *s)
 {
 	struct hg_session_progress p = {.events = s->events, .recording = !s->over};
@@ -126,7 +112,7 @@ static int on_tick(struct hg_session *s, uint32_t index)
 	second = s->ticks % TICKS_PER_SECOND == 0;
 	err = session_sample(s, second);
 	if (!err)
-		err = cost_tick(s);
+		err = session_cost_tick(s);
 	if (!err && second)
 		err = session_lanes_promote(s->lanes, s->probes, s->writer);
 	progress_show(s);

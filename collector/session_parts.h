@@ -44,6 +44,8 @@ int session_privilege_check(void);
  * capabilities of a table. Threads started later have no more. 0 or -errno with one message.
  */
 int session_privilege_drop(void);
+/* Keeps only what switching the kernel's BPF statistics needs. 0 or -errno. */
+int session_privilege_switch_only(void);
 /* Lets the calling thread, and none that it starts, run before ordinary ones: rings do not wait. Best effort. */
 void session_priority_raise(void);
 /* As many open files as are allowed: the samplers keep some for each thread of the target. Best effort. */
@@ -76,6 +78,23 @@ void session_lanes_sampler_set(struct hg_lanes *l, struct hg_sampler *sampler);
 int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_writer *w);
 void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint32_t *over_out);
 
+/* -- session_cost.c -- */
+
+struct hg_cost {
+	pid_t pid; /* of the child that switches statistics */
+	int fd;	   /* to it; -1: not measured */
+	bool on;
+	uint64_t on_ns, measured_ns;
+};
+
+struct hg_session;
+/* Call before the probes are attached. 0 or -errno. */
+int session_cost_open(struct hg_cost *c, struct hg_probes *p);
+/* Once a tick. 0 or -errno of the writer. */
+int session_cost_tick(struct hg_session *s);
+int session_cost_end(struct hg_session *s);
+void session_cost_close(struct hg_cost *c);
+
 /* -- hg_session.c and session_loop.c -- */
 
 struct hg_session {
@@ -90,6 +109,7 @@ struct hg_session {
 	struct hg_probes *probes;
 	struct hg_sampler *sampler;
 	struct hg_writer *writer;
+	struct hg_cost cost;
 	sigset_t signals, signals_before;
 	int epoll_fd, signal_fd, drain_fd, tick_fd, end_fd;
 	uint64_t begin_ns, own_cpu_begin_ns;
@@ -97,7 +117,6 @@ struct hg_session {
 	uint32_t ticks;
 	unsigned int kills; /* signals after the end of the recording */
 	bool command_is_target;
-	bool cost_on;
 	bool more; /* a ring was not emptied */
 	bool over; /* recording is */
 	bool client_end_marked;

@@ -17,18 +17,16 @@ struct capability {
 	unsigned int number;
 	const char *name;
 	bool required; /* to begin */
-	bool kept;     /* to the end */
 };
 
-/* Everything else goes. Why each is needed: */
+/* What is kept to the end, and why. Everything else goes once the probes are attached. */
 static const struct capability capabilities[] = {
-	{CAP_BPF, "CAP_BPF", true, true},	  /* load; later: maps, promotion */
-	{CAP_PERFMON, "CAP_PERFMON", true, true}, /* attach to tracepoints, read kernel memory */
-	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", true, true}, /* /proc/TID/syscall, lock words, hidepid */
+	{CAP_BPF, "CAP_BPF", true},		  /* load; later: maps, promotion */
+	{CAP_PERFMON, "CAP_PERFMON", true},	  /* attach to tracepoints, read kernel memory */
+	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", true}, /* /proc/TID/syscall, lock words, hidepid */
 	/* /proc and cgroup files that only root may read */
-	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, true},
-	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", false, true}, /* BPF_ENABLE_STATS */
-	{CAP_KILL, "CAP_KILL", false, true},	       /* end a CMD that runs as --user */
+	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false},
+	{CAP_KILL, "CAP_KILL", false}, /* end a CMD that runs as --user */
 };
 
 struct caps {
@@ -72,7 +70,8 @@ int session_privilege_check(void)
 	return 0;
 }
 
-static int caps_keep(void)
+/* Keeps what is in words of bits, as far as it is there. */
+static int caps_keep(const uint32_t words[_LINUX_CAPABILITY_U32S_3])
 {
 	struct caps c, kept;
 	int err;
@@ -81,15 +80,8 @@ static int caps_keep(void)
 	if (err)
 		return err;
 	kept = (struct caps){.header = c.header};
-	for (size_t i = 0; i < HG_ARRAY_SIZE(capabilities); i++) {
-		const struct capability *cap = &capabilities[i];
-		unsigned int word = CAP_TO_INDEX(cap->number);
-		unsigned int mask = cap->kept ? CAP_TO_MASK(cap->number) : 0;
-
-		kept.data[word].permitted |= c.data[word].permitted & mask;
-	}
 	for (unsigned int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		kept.data[i].effective = kept.data[i].permitted;
+		kept.data[i].permitted = kept.data[i].effective = c.data[i].permitted & words[i];
 	return syscall(SYS_capset, &kept.header, kept.data) ? -errno : 0;
 }
 
@@ -107,13 +99,27 @@ static int identity_drop(void)
 	return hg_user_become(&owner);
 }
 
+int session_privilege_switch_only(void)
+{
+	uint32_t words[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	words[CAP_TO_INDEX(CAP_SYS_ADMIN)] |= CAP_TO_MASK(CAP_SYS_ADMIN);
+	session_priority_raise(); /* it is waited for */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return caps_keep(words);
+}
+
 int session_privilege_drop(void)
 {
+	uint32_t words[_LINUX_CAPABILITY_U32S_3] = {0};
 	int err;
 
+	for (size_t i = 0; i < HG_ARRAY_SIZE(capabilities); i++)
+		words[CAP_TO_INDEX(capabilities[i].number)] |= CAP_TO_MASK(capabilities[i].number);
 	err = identity_drop();
 	if (!err)
-		err = caps_keep();
+		err = caps_keep(words);
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		err = -errno;
 	if (err)

@@ -48,9 +48,15 @@ check "a device is not replaced" test -c /dev/null
 SUDO_UID=65534 SUDO_GID=65533 record -o owned.hgt -- true
 check "sudo: the file belongs to the user" test "$(stat -c %u:%g owned.hgt)" = 65534:65533
 check "sudo: whole" whole owned.hgt
-SUDO_UID=65534 SUDO_GID=65534 record -f -o owned.hgt -- sh -c 'id -u; cat /proc/$PPID/status'
+chmod 777 .
+SUDO_UID=65534 SUDO_GID=65534 record -f -o owned.hgt -- sh -c 'id -u; cat /proc/$PPID/status; cat /proc/$PPID/task/*/status >threads.out'
 check "sudo: CMD runs as the user" grep -qx 65534 out
 check "sudo: hourglass runs as the user" grep -q '^Uid:[[:space:]]*65534[[:space:]]*65534' out
-check "privileges are dropped" not grep -q '^CapEff:[[:space:]]*00000[1-9a-f]ffffffff' out
+# CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_KILL, CAP_DAC_READ_SEARCH and nothing else
+kept=$(printf '%016x' $((1 << 39 | 1 << 38 | 1 << 19 | 1 << 5 | 1 << 2)))
+for set in CapPrm CapEff; do
+	check "privileges are dropped: $set" grep -q "^$set:[[:space:]]*$kept" out
+done
+check "and those of all threads" test "$(grep -h CapPrm threads.out | sort -u | grep -cv "$kept\|0000000000000000")" = 0
 check "no new privileges" grep -q '^NoNewPrivs:[[:space:]]*1' out
 result

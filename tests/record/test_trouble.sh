@@ -55,6 +55,20 @@ check "two at once: whole" whole one.hgt
 check "two at once: whole too" whole two.hgt
 check "two at once: events" at_least "$(count switch)" 100
 
+# -- losses: nobody empties the rings for a while --
+busy 6
+record_background -a -d 4 -m 16K -o lost.hgt
+wait_for 10 test -s lost.hgt
+sleep 0.5
+kill -STOP "$pid"
+sleep 2
+kill -CONT "$pid"
+finish "$pid"
+check "losses: exit code 3" rc_is 3
+check "losses: said" says "of the events were lost, which spoils a verdict"
+check "losses: whole" whole lost.hgt
+check "losses: in the trace" at_least "$(count loss)" 1
+
 # -- 2,000 threads, one with a name that deceives --
 "$MANY_THREADS" 2000 8 >threads.out &
 target=$!

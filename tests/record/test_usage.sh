@@ -24,6 +24,7 @@ usage "trace to stdout" "-o needs the name of a file" -a -o -
 usage "user without a command" "--user needs a command" -a --user nobody
 usage "regex that does not compile" "--client-regex" --client-regex '(' -- true
 usage "regex without a group" "has no group" --client-regex 'abc' -- true
+usage "client that is not known" "--client knows .*wrk" --client nonesuch -- true
 record --no-such-option -a
 check "unknown option: exit code 2" rc_is 2
 record --help
