@@ -208,7 +208,7 @@ static void gates_check(const struct hg_attribution *a, const struct hg_model_se
 	hg_model_losses(a->model, &losses);
 	lost = (double)(losses.total + losses.damage) /
 	       (double)HG_MAX(session->events + losses.total, 1);
-	gate(a, g, "losses", lost <= 0.0001, "%llu events lost (%.3g %%)",
+	gate(a, g, "losses", lost <= 0.0001, "%llu events lost (%.4f %%)",
 	     (unsigned long long)(losses.total + losses.damage), 100 * lost);
 	gate_level(g, lost, 0.0001, 0.01);
 	gate(a, g, "sub-windows", a->shares.subs >= 10, "%u sub-windows of %.2f s (10 are needed)",
@@ -216,7 +216,7 @@ static void gates_check(const struct hg_attribution *a, const struct hg_model_se
 	if (a->shares.subs < 10 && !g->forbids)
 		g->forbids = "sub-windows";
 	gates_throughput(a, session, g);
-	gate(a, g, "states", unknown <= 0.02, "%.2g %% of the target's time is in unknown states",
+	gate(a, g, "states", unknown <= 0.02, "%.1f %% of the target's time is in unknown states",
 	     100 * unknown);
 	gate_level(g, unknown, 0.02, 0.10);
 	if (a->steal_out.known) {
@@ -398,9 +398,10 @@ static const char *largest_shares(const struct hg_attribution *a, const struct h
 			       100 * second->c.share, is_refuted(second) ? " (refuted)" : "");
 }
 
-static void inconclusive(const struct hg_attribution *a, struct hg_candidate *v,
-			 const char *class_name, const struct hg_case *cases, size_t n,
-			 const char *why)
+/* No cause is named: class_name says why not, why and advice say it to people. */
+static void no_verdict(const struct hg_attribution *a, struct hg_candidate *v,
+		       const char *class_name, const struct hg_case *cases, size_t n,
+		       const char *why, const char *advice)
 {
 	*v = (struct hg_candidate){
 		.class_name = class_name,
@@ -410,10 +411,30 @@ static void inconclusive(const struct hg_attribution *a, struct hg_candidate *v,
 		.saturation = NAN,
 		.summary = hg_arena_printf(a->arena, "No verdict: %s.%s", why,
 					   largest_shares(a, cases, n)),
-		.advice = "Record again for longer, on a quieter machine, with the client's "
-			  "output; look at the candidates below.",
+		.advice = advice,
 		.unknown_why = why,
 	};
+}
+
+static const char *gate_advice(const char *name)
+{
+	static const char *const advice[][2] = {
+		{"losses", "Record again with larger rings (record -m) or for a smaller target."},
+		{"sub-windows", "Record for at least one second of load."},
+		{"throughput",
+		 "Run the client after --, or name its log by --client-log; --client-regex tells "
+		 "which number is the throughput."},
+		{"states", "Record for longer, so that every thread of the target is seen to run."},
+		{"steal", "Record on a quieter machine: its host took CPUs away."},
+		{"client-errors", "Make the client's requests succeed first."},
+		{"probe-effect", "Record fewer tasks: name the target instead of -a."},
+	};
+
+	for (size_t i = 0; i < HG_ARRAY_SIZE(advice); i++) {
+		if (!strcmp(advice[i][0], name))
+			return advice[i][1];
+	}
+	return NULL;
 }
 
 static const char *failed_proof(const struct hg_attribution *a, const struct hg_case *k)
@@ -430,57 +451,70 @@ static const char *failed_proof(const struct hg_attribution *a, const struct hg_
 			       k->c.unknown_why ? k->c.unknown_why : "");
 }
 
+static const struct hg_case *rival_find(const struct hg_case *cases, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (!is_refuted(&cases[i]) && is_rival(&cases[0], &cases[i]))
+			return &cases[i];
+	}
+	return NULL;
+}
+
+/* Why the first of the ranked cases cannot be the verdict; NULL if it can. */
+static const char *objection(const struct hg_attribution *a, const struct hg_case *cases, size_t n)
+{
+	const struct hg_case *top = cases, *rival = rival_find(cases, n);
+
+	if (!strcmp(top->c.class_name, "unknown"))
+		return hg_arena_printf(a->arena,
+				       "most of the time, %s, and no detector judges that",
+				       top->c.summary);
+	if (!is_proven(top))
+		return failed_proof(a, top);
+	if (top->c.share_low < HG_SHARE_MIN)
+		return hg_arena_printf(a->arena,
+				       "the largest share, %s, may be as small as %.0f %%",
+				       case_label(a, top), 100 * top->c.share_low);
+	if (rival && separation(a, top, rival) <= 0)
+		return hg_arena_printf(a->arena, "%s does not stand out from %s",
+				       case_label(a, top), case_label(a, rival));
+	return NULL;
+}
+
 static void verdict(const struct hg_attribution *a, const struct hg_case *cases, size_t n,
 		    const struct gates *g, struct hg_candidate *v)
 {
-	const struct hg_case *top = cases, *rival = NULL;
+	const struct hg_case *top = cases;
+	const char *forbids, *why;
 	bool none;
 
 	if (!n || is_refuted(top) ||
 	    (!strcmp(top->c.class_name, "unknown") && top->c.share < HG_SHARE_MIN)) {
-		inconclusive(a, v, "unknown", cases, n,
-			     n ? "every cause that this version knows is refuted"
-			       : "the target did nothing in the window");
+		no_verdict(a, v, "unknown", cases, n,
+			   n ? "every cause that this version knows is refuted"
+			     : "the target did nothing in the window",
+			   "Look at the refuted causes below and at where the time went.");
 		return;
 	}
-	none = !strcmp(top->c.class_name, "none");
-	if (g->forbids ||
-	    (g->forbids_all_but_none && !(none && !a->client->format && !a->client_top))) {
-		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena, "gate '%s' failed",
-					     g->forbids ? g->forbids : g->forbids_all_but_none));
+	/* Without any client, an idle target can still be called idle. */
+	none = !strcmp(top->c.class_name, "none") && !a->client->format && !a->client_top;
+	forbids = g->forbids ? g->forbids : none ? NULL : g->forbids_all_but_none;
+	if (forbids) {
+		no_verdict(a, v, "inconclusive", cases, n,
+			   hg_arena_printf(a->arena, "gate '%s' failed", forbids),
+			   gate_advice(forbids));
 		return;
 	}
-	if (!strcmp(top->c.class_name, "unknown")) {
-		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena,
-					     "most of the time, %s, and no detector judges that",
-					     top->c.summary));
-		return;
-	}
-	if (!is_proven(top)) {
-		inconclusive(a, v, "inconclusive", cases, n, failed_proof(a, top));
-		return;
-	}
-	if (top->c.share_low < HG_SHARE_MIN) {
-		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena,
-					     "the largest share, %s, may be as small as %.0f %%",
-					     case_label(a, top), 100 * top->c.share_low));
-		return;
-	}
-	for (size_t i = 1; i < n && !rival; i++) {
-		if (!is_refuted(&cases[i]) && is_rival(top, &cases[i]))
-			rival = &cases[i];
-	}
-	if (rival && separation(a, top, rival) <= 0) {
-		inconclusive(a, v, "inconclusive", cases, n,
-			     hg_arena_printf(a->arena, "%s does not stand out from %s",
-					     case_label(a, top), case_label(a, rival)));
+	why = objection(a, cases, n);
+	if (why) {
+		no_verdict(a, v, "inconclusive", cases, n, why,
+			   "Look at the candidates below; record for longer or on a quieter "
+			   "machine if their "
+			   "shares are close.");
 		return;
 	}
 	*v = top->c;
-	v->confidence = confidence(top, g, none && !a->client->valid);
+	v->confidence = confidence(top, g, !strcmp(top->c.class_name, "none") && !a->client->valid);
 }
 
 /* --- what if --- */
@@ -511,13 +545,8 @@ static void next_set(const struct hg_attribution *a, struct hg_what_if *w, const
 static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v,
 		       struct ceiling *out)
 {
-	double competitor = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->shares.rows_count; i++) {
-		if (a->shares.rows[i].blame == HG_BLAME_COMPETITOR)
-			competitor += a->shares.rows[i].total_ns;
-	}
 	if (a->pool_out.known && strcmp(v->cause ? v->cause : "", "saturated")) {
 		double members =
 			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
@@ -698,6 +727,45 @@ static int findings_fill(struct hg_reader *r, struct hg_attribution *a, struct h
 	return 0;
 }
 
+static uint64_t rss_max(const struct hg_process *p, uint64_t from, uint64_t to)
+{
+	uint64_t before = 0, most = 0;
+
+	for (size_t i = 0; i < p->rss.n; i++) {
+		if (p->rss.v[i].time_ns <= from)
+			before = p->rss.v[i].a;
+		else if (p->rss.v[i].time_ns <= to)
+			most = HG_MAX(most, p->rss.v[i].a);
+	}
+	return most ? most : before;
+}
+
+static void footprints(const struct hg_attribution *a, struct hg_findings *f)
+{
+	const struct hg_process *processes;
+	size_t n = hg_model_processes(a->model, &processes);
+
+	f->footprints = hg_arena_array(a->arena, n, sizeof(*f->footprints));
+	for (size_t i = 0; f->footprints && i < n; i++) {
+		uint64_t bytes = rss_max(&processes[i], hg_model_from_ns(a->model),
+					 hg_model_to_ns(a->model));
+		const char *name = "process";
+
+		for (size_t l = HG_LANE_FIRST; l < a->lanes_count; l++) {
+			if (a->lanes[l].tgid == processes[i].tgid &&
+			    (a->lanes[l].tid == processes[i].tgid || !strcmp(name, "process")))
+				name = a->lanes[l].name;
+		}
+		if (!bytes)
+			continue;
+		f->footprints[f->footprints_count++] = (struct hg_footprint){
+			.name = hg_arena_printf(a->arena, "%s (pid %u)", name, processes[i].tgid),
+			.rss_bytes_max = bytes,
+		};
+		f->rss_bytes_max += bytes;
+	}
+}
+
 static void findings_figures(const struct hg_attribution *a, struct hg_findings *f)
 {
 	const struct hg_model *m = a->model;
@@ -711,6 +779,7 @@ static void findings_figures(const struct hg_attribution *a, struct hg_findings 
 	f->client_cpus = a->client_run_ns / a->wall_ns;
 	f->cpus_online = (unsigned int)a->cpus_online;
 	f->target_name = target_name(a);
+	footprints(a, f);
 	hg_model_losses(m, &f->losses);
 }
 

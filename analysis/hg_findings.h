@@ -82,6 +82,12 @@ struct hg_lane_row {
 	uint64_t leaf_ns[HG_LEAVES];
 };
 
+/* Memory of a process of the target. */
+struct hg_footprint {
+	const char *name; /* "nginx (pid 12)" */
+	uint64_t rss_bytes_max; /* largest sample in the window, or the last one before it */
+};
+
 struct hg_findings {
 	double wall_s;             /* window */
 	double from_s, to_s;       /* from the start of the recording */
@@ -90,7 +96,9 @@ struct hg_findings {
 	double host_cpus;          /* CPUs busy on average, by /proc/stat, whole host; NAN */
 	double target_cpus, client_cpus; /* by events */
 	unsigned int cpus_online;
-	uint64_t rss_bytes_max;    /* of the target's processes, largest sum seen; 0 unknown */
+	uint64_t rss_bytes_max;    /* of the target's processes: sum of each one's largest; 0 unknown */
+	struct hg_footprint *footprints; /* a row for each of them */
+	size_t footprints_count;
 	const char *target_name;   /* "nginx (pid 12, 3 threads)" */
 	struct hg_candidate verdict;
 	struct hg_candidate *candidates; /* ranked; the first may be the verdict */

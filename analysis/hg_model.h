@@ -95,6 +95,12 @@ struct hg_cgroup {
 	struct hg_series periods;  /* a: periods, b: throttled periods */
 };
 
+/* A process of the target whose memory was sampled. */
+struct hg_process {
+	uint32_t tgid;
+	struct hg_series rss; /* a: resident bytes; gauges, not totals */
+};
+
 /* One point of the sweep: from time_ns on, lane is in leaf. */
 struct hg_step {
 	uint64_t time_ns;
@@ -161,6 +167,7 @@ uint64_t hg_model_sub_ns(const struct hg_model *m, unsigned int i);
 size_t hg_model_lanes(const struct hg_model *m, const struct hg_lane **out);
 size_t hg_model_cpus(const struct hg_model *m, const struct hg_cpu **out); /* index = CPU number */
 size_t hg_model_cgroups(const struct hg_model *m, const struct hg_cgroup **out);
+size_t hg_model_processes(const struct hg_model *m, const struct hg_process **out);
 size_t hg_model_locks(const struct hg_model *m, const struct hg_lock **out); /* most wait_ns first */
 size_t hg_model_lines(const struct hg_model *m, const struct hg_line **out);
 void hg_model_losses(const struct hg_model *m, struct hg_losses *out);

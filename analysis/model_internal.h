@@ -36,6 +36,7 @@
 #define HG_SAMPLES_MAX	  (16U << 20)
 #define HG_LINES_MAX	  (1U << 20)
 #define HG_CGROUPS_MAX	  1024U
+#define HG_PROCESSES_MAX 4096U /* further ones have no footprint */
 #define HG_PROBES_MAX	  64U
 #define HG_SUBWINDOWS_MAX 1000U
 
@@ -110,6 +111,8 @@ struct hg_model {
 	size_t cpus_count, cpus_size;
 	struct hg_cgroup *cgroups;
 	size_t cgroups_count;
+	struct hg_process *processes;
+	size_t processes_count;
 	struct hg_line *lines;
 	size_t lines_count;
 	struct hg_locks locks;

@@ -134,6 +134,9 @@ void hg_model_free(struct hg_model *m)
 		free(m->cgroups[i].stat.v);
 		free(m->cgroups[i].periods.v);
 	}
+	for (size_t i = 0; i < m->processes_count; i++)
+		free(m->processes[i].rss.v);
+	free(m->processes);
 	for (size_t i = 0; i < HG_PROBES_MAX; i++)
 		free(m->probes[i].cost);
 	HASH_ITER (hh, m->nstids, e, next) {
@@ -194,6 +197,12 @@ size_t hg_model_cpus(const struct hg_model *m, const struct hg_cpu **out)
 {
 	*out = m->cpus;
 	return m->cpus_count;
+}
+
+size_t hg_model_processes(const struct hg_model *m, const struct hg_process **out)
+{
+	*out = m->processes;
+	return m->processes_count;
 }
 
 size_t hg_model_cgroups(const struct hg_model *m, const struct hg_cgroup **out)

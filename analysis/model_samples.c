@@ -156,6 +156,28 @@ static struct hg_cgroup *cgroup_get(struct hg_model *m, const char *path)
 	return &cgroups[m->cgroups_count++];
 }
 
+static int on_rss(struct hg_model *m, const struct hg_record *rec)
+{
+	uint64_t tgid = rec->f[HG_RSS_TGID];
+	struct hg_process *p = NULL;
+
+	for (size_t i = 0; i < m->processes_count && !p; i++) {
+		if (m->processes[i].tgid == tgid)
+			p = &m->processes[i];
+	}
+	if (!p) {
+		if (tgid > UINT32_MAX || m->processes_count >= HG_PROCESSES_MAX)
+			return 0;
+		p = realloc(m->processes, (m->processes_count + 1) * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		m->processes = p;
+		p += m->processes_count++;
+		*p = (struct hg_process){.tgid = (uint32_t)tgid};
+	}
+	return hg_series_add(m, &p->rss, rec->time_ns, rec->f[HG_RSS_BYTES], 0);
+}
+
 static int on_cgroup(struct hg_model *m, const struct hg_record *rec)
 {
 	struct hg_cgroup *g = cgroup_get(m, hg_model_string(m, rec->f[HG_CGROUP_CPU_PATH]));
@@ -266,6 +288,8 @@ static int on_sample(struct samples *s, const struct hg_record *rec)
 		return on_cpu_busy(m, rec);
 	case HG_KIND_CGROUP_CPU:
 		return on_cgroup(m, rec);
+	case HG_KIND_RSS:
+		return on_rss(m, rec);
 	case HG_KIND_OWN:
 		return hg_series_add(m, &m->own, rec->time_ns, rec->f[HG_OWN_CPU_NS],
 				     rec->f[HG_OWN_BYTES]);

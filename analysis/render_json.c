@@ -55,6 +55,18 @@ static void put(json_t *object, const char *key, json_t *value)
 	json_object_set_new(object, key, value);
 }
 
+/* A key that is any bytes. */
+static void put_text(json_t *object, const char *key, json_t *value)
+{
+	json_t *safe = text(key);
+
+	if (safe)
+		json_object_set_new(object, json_string_value(safe), value);
+	else
+		json_decref(value);
+	json_decref(safe);
+}
+
 static json_t *series(const struct hg_client_result *c, const struct hg_findings *f)
 {
 	json_t *array = json_array();
@@ -111,8 +123,8 @@ static json_t *footprint(const struct hg_findings *f)
 {
 	json_t *o = json_object(), *rss = json_object();
 
-	if (f->rss_bytes_max)
-		put(rss, "target", integer(f->rss_bytes_max));
+	for (size_t i = 0; i < f->footprints_count; i++)
+		put_text(rss, f->footprints[i].name, integer(f->footprints[i].rss_bytes_max));
 	put(o, "rss_bytes", rss);
 	put(o, "guest_used_bytes", json_null());
 	return o;

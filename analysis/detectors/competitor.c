@@ -1,34 +1,80 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cpu/competitor: something that is neither target nor client runs where the target waits for a CPU. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "analysis/attribution.h"
 
+#define NAMES_MAX 64 /* rows are sorted: behind these nobody stands out */
+
+/* Programs that come and go are one competitor: the name whose tasks together stood most in the way. */
+static const struct hg_lane *top_name(const struct hg_attribution *a, double *sum_out,
+				      double *all_out, size_t *tasks_out)
+{
+	const struct hg_lane *best = NULL;
+
+	size_t names = 0;
+
+	*sum_out = *all_out = 0;
+	for (size_t i = 0; i < a->shares.rows_count; i++) {
+		const struct hg_blame_row *r = &a->shares.rows[i];
+		double sum = 0;
+		size_t tasks = 0;
+
+		if (r->blame != HG_BLAME_COMPETITOR)
+			continue;
+		*all_out += r->total_ns;
+		if (++names > NAMES_MAX)
+			continue;
+		/* Rows are sorted: a later one of the same name adds up to the same sum. */
+		for (size_t k = i; k < a->shares.rows_count; k++) {
+			if (a->shares.rows[k].blame != HG_BLAME_COMPETITOR ||
+			    strcmp(a->lanes[a->shares.rows[k].id].name, a->lanes[r->id].name))
+				continue;
+			sum += a->shares.rows[k].total_ns;
+			tasks++;
+		}
+		if (sum > *sum_out) {
+			*sum_out = sum;
+			*tasks_out = tasks;
+			best = &a->lanes[r->id];
+		}
+	}
+	return best;
+}
+
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
-	const struct hg_blame_row *top = hg_shares_largest(&a->shares, HG_BLAME_COMPETITOR);
 	const struct hg_lane *lane;
 	struct hg_outside its_run;
-	double sum = 0;
+	const char *who;
+	double sum, top;
+	size_t tasks = 0;
 
-	if (!top || top->id >= a->lanes_count)
+	lane = top_name(a, &top, &sum, &tasks);
+	if (!lane)
 		return;
 	for (size_t i = 0; i < a->shares.rows_count; i++) {
-		if (a->shares.rows[i].blame != HG_BLAME_COMPETITOR)
-			continue;
-		hg_case_credit(a, k, &a->shares.rows[i]);
-		sum += a->shares.rows[i].total_ns;
+		if (a->shares.rows[i].blame == HG_BLAME_COMPETITOR)
+			hg_case_credit(a, k, &a->shares.rows[i]);
 	}
-	lane = &a->lanes[top->id];
 	its_run = hg_outside_lane(a, lane, false);
 	hg_case_subject_lane(a, k, lane, "thread");
+	who = hg_lane_label(a, lane);
+	if (tasks > 1) {
+		k->c.subject.kind = "threads";
+		snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%zu tasks, tid %u most", tasks,
+			 lane->tid);
+		who = hg_arena_printf(a->arena, "%s (%zu tasks)", lane->name, tasks);
+	}
 	k->c.summary = hg_arena_printf(
-		a->arena, "The target waits for a CPU that %s uses (%.0f %% of such waits).",
-		hg_lane_label(a, lane), 100 * top->total_ns / sum);
+		a->arena, "The target waits for a CPU on which %s runs (%.0f %% of such waits).",
+		who, 100 * top / sum);
 	k->c.advice = hg_arena_printf(
 		a->arena,
 		"Stop %s, pin it to other CPUs, or give it a lower weight (nice, cpu.shares).",
-		hg_lane_label(a, lane));
+		who);
 	hg_case_evidence(a, k, true, sum / a->wall_ns >= HG_SHARE_MIN, sum / a->wall_ns,
 			 HG_SHARE_MIN, "sched_switch and sched_wakeup events",
 			 "threads of the target were runnable while other programs ran on their "

@@ -34,6 +34,26 @@ static const char *process_name(const struct hg_attribution *a, uint32_t tgid)
 	return name;
 }
 
+static const char *leaf_words(int leaf)
+{
+	switch (leaf) {
+	case HG_LEAF_THROTTLED:
+		return "is throttled by a quota";
+	case HG_LEAF_BLOCKED_LOCK:
+		return "waits for another lock";
+	case HG_LEAF_BLOCKED_NET:
+		return "waits for the network";
+	case HG_LEAF_BLOCKED_DISK:
+		return "waits for a disk";
+	case HG_LEAF_BLOCKED_TIMER:
+		return "sleeps";
+	case HG_LEAF_BLOCKED_PEER:
+		return "waits for another task";
+	default:
+		return "is asleep for a reason not known";
+	}
+}
+
 /* What the holder did while others waited: the chain's last link. */
 static void describe_holder(const struct hg_attribution *a, struct hg_case *k,
 			    const struct hg_blame_lock *b)
@@ -59,10 +79,8 @@ static void describe_holder(const struct hg_attribution *a, struct hg_case *k,
 	else if (hg_leaf_is_runnable((enum hg_leaf)worst))
 		hg_case_chain(a, k, "its holder waits for a CPU (%.0f %%)", 100 * runnable / sum);
 	else
-		hg_case_chain(a, k, "its holder is in %s (%.0f %%%s)",
-			      hg_leaf_name((enum hg_leaf)worst),
-			      100 * b->holder_leaf_ns[worst] / sum,
-			      worst == HG_LEAF_BLOCKED_TIMER ? ": it sleeps" : "");
+		hg_case_chain(a, k, "its holder %s (%.0f %%)", leaf_words(worst),
+			      100 * b->holder_leaf_ns[worst] / sum);
 }
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
