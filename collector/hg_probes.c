@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include <bpf/bpf.h>
@@ -65,53 +64,62 @@ static struct hg_probes *probes_new(const struct hg_probes_opts *opts)
 	if (!p)
 		return NULL;
 	p->opts = *opts;
-	p->epoll_fd = p->stats_fd = -1;
+	p->stats_fd = -1;
 	p->n_cpus = n_cpus > 0 ? (uint32_t)n_cpus : 1;
 	if (!p->opts.tasks_max)
 		p->opts.tasks_max = HG_TASKS_DEFAULT;
 	p->ring_bytes = ring_bytes_choose(opts, p->n_cpus);
+	p->area_bytes = HG_RING_AREA_BYTES(p->ring_bytes);
 	return p;
 }
 
-static int rings_create(struct hg_probes *p)
+static int bell_heard(void *arg, void *data, size_t size)
 {
-	int map = bpf_map__fd(p->skel->maps.hg_rings);
-
-	p->rings = calloc(p->n_cpus, sizeof(*p->rings));
-	if (!p->rings)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->n_cpus; i++)
-		p->rings[i].ring = HG_RING_NONE;
-	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (p->epoll_fd < 0)
-		return -errno;
-	for (uint32_t i = 0; i < p->n_cpus; i++) {
-		struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
-		struct hg_ring *ring = &p->rings[i].ring;
-		int rc = hg_ring_create(p->ring_bytes, ring);
-
-		if (!rc && bpf_map_update_elem(map, &i, &ring->fd, BPF_ANY))
-			rc = -errno;
-		if (!rc && epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event))
-			rc = -errno;
-		if (rc)
-			return rc;
-	}
+	(void)arg;
+	(void)data;
+	(void)size;
 	return 0;
 }
 
-static int cpus_map(struct hg_probes *p)
+void hg_probes_bell_clear(struct hg_probes *p)
+{
+	ring_buffer__consume(p->bell);
+}
+
+static int map_mmap(const struct bpf_map *map, size_t entry_bytes, uint32_t n, size_t *bytes_out, void **out)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *mem;
+	size_t bytes = (entry_bytes * n + page - 1) / page * page;
+	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
-	p->cpus_bytes = (p->n_cpus * sizeof(struct hg_cpu) + page - 1) / page * page;
-	mem = mmap(NULL, p->cpus_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   bpf_map__fd(p->skel->maps.hg_cpu_states), 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	p->cpus = mem;
+	*bytes_out = bytes;
+	*out = mem;
 	return 0;
+}
+
+static int rings_map(struct hg_probes *p)
+{
+	void *mem;
+	int rc = map_mmap(p->skel->maps.hg_cpu_states, sizeof(struct hg_cpu), p->n_cpus, &p->cpus_bytes, &mem);
+
+	if (rc)
+		return rc;
+	p->cpus = mem;
+	rc = map_mmap(p->skel->maps.hg_rings, p->area_bytes, p->n_cpus, &p->areas_bytes, &mem);
+	if (rc)
+		return rc;
+	p->areas = mem;
+	p->rings = calloc(p->n_cpus, sizeof(*p->rings));
+	if (!p->rings)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_cpus; i++) {
+		p->rings[i].ring.area = (void *)(p->areas + i * p->area_bytes);
+		p->rings[i].ring.size_bytes = p->ring_bytes;
+	}
+	p->bell = ring_buffer__new(bpf_map__fd(p->skel->maps.hg_bell), bell_heard, NULL, NULL);
+	return p->bell ? 0 : -errno;
 }
 
 static int essentials_check(const struct hg_probes *p)
@@ -148,9 +156,7 @@ int hg_probes_open(const struct hg_probes_opts *opts, struct hg_probes **out)
 	if (essentials_check(p))
 		return -ENOTSUP;
 	if (!rc)
-		rc = rings_create(p);
-	if (!rc)
-		rc = cpus_map(p);
+		rc = rings_map(p);
 	if (rc) {
 		hg_error("cannot load probes: %s", strerror(-rc));
 		return rc;
@@ -174,11 +180,10 @@ void hg_probes_close(struct hg_probes *p)
 	hg_probes_cost_enable(p, false);
 	if (p->cpus)
 		munmap(p->cpus, p->cpus_bytes);
-	for (uint32_t i = 0; p->rings && i < p->n_cpus; i++)
-		hg_ring_free(&p->rings[i].ring);
+	if (p->areas)
+		munmap(p->areas, p->areas_bytes);
 	free(p->rings);
-	if (p->epoll_fd >= 0)
-		close(p->epoll_fd);
+	ring_buffer__free(p->bell);
 	hg_hourglass_bpf__destroy(p->skel);
 	hg_lanes_free(&p->lanes);
 	free(p->definitions);
@@ -264,7 +269,7 @@ int hg_probes_attach(struct hg_probes *p)
 
 int hg_probes_fd(const struct hg_probes *p)
 {
-	return p->epoll_fd;
+	return ring_buffer__epoll_fd(p->bell);
 }
 
 size_t hg_probes_members(const struct hg_probes *p, uint32_t role)

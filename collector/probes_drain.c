@@ -16,7 +16,6 @@ struct event_field {
 
 struct event_row {
 	uint16_t kind; /* 0: not written as it is */
-	uint16_t size;
 	uint16_t n_fields;
 	struct event_field fields[HG_FIELDS_MAX];
 };
@@ -24,47 +23,41 @@ struct event_row {
 #define FIELD(s, m) {offsetof(struct s, m), sizeof(((struct s *)0)->m)}
 
 static const struct event_row event_rows[HG_EV_COUNT] = {
-	[HG_EV_SWITCH] = {HG_KIND_SWITCH, sizeof(struct hg_ev_switch), 4,
+	[HG_EV_SWITCH] = {HG_KIND_SWITCH, 4,
 			  {FIELD(hg_ev_switch, prev), FIELD(hg_ev_switch, next),
 			   FIELD(hg_ev_switch, state), FIELD(hg_ev_switch, flags)}},
-	[HG_EV_BLOCK] = {HG_KIND_SWITCH_BLOCK, sizeof(struct hg_ev_block), 9,
+	[HG_EV_BLOCK] = {HG_KIND_SWITCH_BLOCK, 9,
 			 {FIELD(hg_ev_block, sw.prev), FIELD(hg_ev_block, sw.next),
 			  FIELD(hg_ev_block, sw.state), FIELD(hg_ev_block, sw.flags),
 			  FIELD(hg_ev_block, sysnr), FIELD(hg_ev_block, arg[0]),
 			  FIELD(hg_ev_block, arg[1]), FIELD(hg_ev_block, arg[2]),
 			  FIELD(hg_ev_block, sw.holder)}},
-	[HG_EV_WAKEUP] = {HG_KIND_WAKEUP, sizeof(struct hg_ev_wakeup), 6,
+	[HG_EV_WAKEUP] = {HG_KIND_WAKEUP, 6,
 			  {FIELD(hg_ev_wakeup, lane), FIELD(hg_ev_wakeup, cpu),
 			   FIELD(hg_ev_wakeup, waker), FIELD(hg_ev_wakeup, ctx),
 			   FIELD(hg_ev_wakeup, vec), FIELD(hg_ev_wakeup, flags)}},
-	[HG_EV_SOFTIRQ] = {HG_KIND_SOFTIRQ, sizeof(struct hg_ev_softirq), 6,
+	[HG_EV_SOFTIRQ] = {HG_KIND_SOFTIRQ, 6,
 			   {FIELD(hg_ev_softirq, dur_ns), FIELD(hg_ev_softirq, span_ns),
 			    FIELD(hg_ev_softirq, vec), FIELD(hg_ev_softirq, ctx),
 			    FIELD(hg_ev_softirq, lane), FIELD(hg_ev_softirq, count)}},
-	[HG_EV_IRQ] = {HG_KIND_IRQ, sizeof(struct hg_ev_softirq), 5,
+	[HG_EV_IRQ] = {HG_KIND_IRQ, 5,
 		       {FIELD(hg_ev_softirq, dur_ns), FIELD(hg_ev_softirq, span_ns),
 			FIELD(hg_ev_softirq, nr), FIELD(hg_ev_softirq, lane),
 			FIELD(hg_ev_softirq, count)}},
-	[HG_EV_MIGRATE] = {HG_KIND_MIGRATE, sizeof(struct hg_ev_migrate), 3,
+	[HG_EV_MIGRATE] = {HG_KIND_MIGRATE, 3,
 			   {FIELD(hg_ev_migrate, lane), FIELD(hg_ev_migrate, from),
 			    FIELD(hg_ev_migrate, to)}},
-	[HG_EV_FORK] = {HG_KIND_FORK, sizeof(struct hg_ev_fork), 2,
+	[HG_EV_FORK] = {HG_KIND_FORK, 2,
 			{FIELD(hg_ev_fork, parent), FIELD(hg_ev_fork, child)}},
-	[HG_EV_EXEC] = {HG_KIND_EXEC, sizeof(struct hg_ev_exec), 2,
+	[HG_EV_EXEC] = {HG_KIND_EXEC, 2,
 			{FIELD(hg_ev_exec, lane), FIELD(hg_ev_exec, old_tid)}},
-	[HG_EV_EXIT] = {HG_KIND_EXIT, sizeof(struct hg_ev_exit), 2,
+	[HG_EV_EXIT] = {HG_KIND_EXIT, 2,
 			{FIELD(hg_ev_exit, lane), FIELD(hg_ev_exit, code)}},
-	[HG_EV_AFFINITY] = {HG_KIND_AFFINITY, sizeof(struct hg_ev_affinity), 3,
+	[HG_EV_AFFINITY] = {HG_KIND_AFFINITY, 3,
 			    {FIELD(hg_ev_affinity, lane), FIELD(hg_ev_affinity, count),
 			     FIELD(hg_ev_affinity, mask0)}},
-	[HG_EV_TASK] = {0, sizeof(struct hg_ev_task), 0, {{0, 0}}},
-	[HG_EV_RENAME] = {0, sizeof(struct hg_ev_rename), 0, {{0, 0}}},
-};
-
-/* What every record of a ring begins with. */
-struct event_head {
-	uint64_t time_ns;
-	uint8_t type, flags;
+	[HG_EV_TASK] = {0, 0, {{0, 0}}},
+	[HG_EV_RENAME] = {0, 0, {{0, 0}}},
 };
 
 static uint64_t field_get(const uint8_t *at, uint16_t size)
@@ -83,7 +76,7 @@ static uint64_t field_get(const uint8_t *at, uint16_t size)
 
 static int record_write(struct hg_writer *w, uint32_t stream, const struct event_row *row, const void *data)
 {
-	const struct event_head *head = data;
+	const struct hg_event_head *head = data;
 	struct hg_record rec = {.time_ns = head->time_ns, .kind = row->kind};
 
 	for (uint16_t i = 0; i < row->n_fields; i++)
@@ -282,7 +275,7 @@ static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data
 {
 	const struct hg_ev_rename *rename = data;
 
-	switch (((const struct event_head *)data)->type) {
+	switch (((const struct hg_event_head *)data)->type) {
 	case HG_EV_SWITCH:
 	case HG_EV_BLOCK:
 		switch_tell(p, data);
@@ -304,21 +297,12 @@ static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data
 	}
 }
 
-static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu, const void *data, size_t size)
+static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu, const struct hg_event_head *head)
 {
-	const struct event_head *head = data;
-	const struct event_row *row;
-	int rc;
+	const struct event_row *row = &event_rows[head->type];
+	int rc = event_tell(p, w, head);
 
-	if (size < sizeof(*head) || head->type >= HG_EV_COUNT)
-		return -EPROTO;
-	row = &event_rows[head->type];
-	if (!row->size || row->size != size)
-		return -EPROTO;
-	rc = event_tell(p, w, data);
-	if (!rc && row->kind)
-		rc = record_write(w, HG_STREAM_CPU0 + cpu, row, data);
-	return rc;
+	return rc || !row->kind ? rc : record_write(w, HG_STREAM_CPU0 + cpu, row, head);
 }
 
 /* The kernel's counts grow; what is new since the last round waits until all older records are out. */
@@ -372,36 +356,35 @@ static int losses_write(struct hg_probes *p, struct hg_writer *w, uint32_t cpu)
 	return 0;
 }
 
+static int losses_write_if_due(struct hg_probes *p, struct hg_writer *w, uint32_t cpu)
+{
+	struct hg_cpu_ring *r = &p->rings[cpu];
+
+	if (!r->loss_waits || hg_ring_consumed(&r->ring) < r->loss_pos)
+		return 0;
+	return losses_write(p, w, cpu);
+}
+
 static long ring_drain(struct hg_probes *p, struct hg_writer *w, uint32_t cpu, unsigned int budget)
 {
 	struct hg_cpu_ring *r = &p->rings[cpu];
-	const void *data;
+	const struct hg_event_head *head;
 	long moved = 0;
-	size_t size;
+	int rc, side;
 
 	losses_look(p, cpu);
 	hg_ring_fill(&r->ring);
-	while (moved < (long)budget && (data = hg_ring_peek(&r->ring, &size))) {
-		int rc = event_take(p, w, cpu, data, size);
-
+	rc = losses_write_if_due(p, w, cpu);
+	while (!rc && moved < (long)budget && (head = hg_ring_peek(&r->ring, &side, &rc))) {
+		rc = event_take(p, w, cpu, head);
 		if (rc)
-			return rc;
-		r->last_ns = HG_MAX(r->last_ns, ((const struct event_head *)data)->time_ns);
-		hg_ring_advance(&r->ring, size);
+			break;
+		r->last_ns = HG_MAX(r->last_ns, head->time_ns);
+		hg_ring_advance(&r->ring, head, side);
 		moved++;
-		if (r->loss_waits && hg_ring_consumed(&r->ring) >= r->loss_pos) {
-			rc = losses_write(p, w, cpu);
-			if (rc)
-				return rc;
-		}
+		rc = losses_write_if_due(p, w, cpu);
 	}
-	if (r->loss_waits && hg_ring_consumed(&r->ring) >= r->loss_pos) {
-		int rc = losses_write(p, w, cpu);
-
-		if (rc)
-			return rc;
-	}
-	return moved;
+	return rc ? rc : moved;
 }
 
 long hg_probes_drain(struct hg_probes *p, struct hg_writer *w, unsigned int budget)
@@ -409,6 +392,7 @@ long hg_probes_drain(struct hg_probes *p, struct hg_writer *w, unsigned int budg
 	long moved = 0;
 	int rc;
 
+	hg_probes_bell_clear(p);
 	for (uint32_t i = 0; i < p->n_cpus; i++) {
 		long n = ring_drain(p, w, i, budget);
 

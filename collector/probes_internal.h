@@ -59,7 +59,10 @@ struct hg_probes {
 	struct hg_cpu_ring *rings; /* n_cpus */
 	struct hg_cpu *cpus;       /* the kernel's, mapped */
 	size_t cpus_bytes;
-	int epoll_fd, stats_fd;
+	uint8_t *areas;            /* the rings, mapped */
+	size_t area_bytes, areas_bytes;
+	struct ring_buffer *bell;
+	int stats_fd;
 
 	struct hg_lanes lanes;
 	struct hg_definition *definitions;
@@ -70,6 +73,9 @@ struct hg_probes {
 
 /* probes_load.c: opens the skeleton with what this kernel has, and loads it. only: id of one row, or 0 = all. */
 int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only);
+
+/* hg_probes.c: the bell rings again only when it was heard. */
+void hg_probes_bell_clear(struct hg_probes *p);
 
 /* probes_drain.c: a TASK (if it is new), its ROLE (if that is new) and the observer. */
 int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct hg_ev_task *ev);

@@ -85,11 +85,12 @@ static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct bt
 	skel->rodata->hg_switch_has_state = switch_has_state(btf);
 	skel->rodata->hg_idle_words_used = HG_MIN((p->n_cpus + 63) / 64, HG_IDLE_WORDS);
 	skel->rodata->hg_drop_one_in = p->opts.drop_one_in;
-	skel->rodata->hg_ring_half_bytes = p->ring_bytes / 2;
+	skel->rodata->hg_ring_bytes = p->ring_bytes;
 	bpf_map__set_max_entries(skel->maps.hg_tasks, p->opts.tasks_max);
 	bpf_map__set_max_entries(skel->maps.hg_lanes, p->opts.tasks_max);
 	bpf_map__set_max_entries(skel->maps.hg_cpu_states, p->n_cpus);
 	bpf_map__set_max_entries(skel->maps.hg_rings, p->n_cpus);
+	bpf_map__set_value_size(skel->maps.hg_rings, (uint32_t)p->area_bytes);
 	return skel;
 }
 

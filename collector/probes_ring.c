@@ -1,68 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/probes_ring.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <sys/mman.h>
-
-#include <bpf/bpf.h>
-#include <linux/bpf.h>
 
 #include "base/hg_base.h"
 
-static size_t record_bytes(size_t size)
+static const uint16_t event_bytes[HG_EV_COUNT] = {
+	[HG_EV_SWITCH] = sizeof(struct hg_ev_switch),	  [HG_EV_BLOCK] = sizeof(struct hg_ev_block),
+	[HG_EV_WAKEUP] = sizeof(struct hg_ev_wakeup),	  [HG_EV_SOFTIRQ] = sizeof(struct hg_ev_softirq),
+	[HG_EV_IRQ] = sizeof(struct hg_ev_softirq),	  [HG_EV_MIGRATE] = sizeof(struct hg_ev_migrate),
+	[HG_EV_FORK] = sizeof(struct hg_ev_fork),	  [HG_EV_EXEC] = sizeof(struct hg_ev_exec),
+	[HG_EV_EXIT] = sizeof(struct hg_ev_exit),	  [HG_EV_AFFINITY] = sizeof(struct hg_ev_affinity),
+	[HG_EV_TASK] = sizeof(struct hg_ev_task),	  [HG_EV_RENAME] = sizeof(struct hg_ev_rename),
+};
+
+size_t hg_event_bytes(unsigned int type)
 {
-	return (size + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
-}
-
-int hg_ring_create(size_t size_bytes, struct hg_ring *out)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct hg_ring ring = {.size_bytes = size_bytes};
-	hg_autoclose int fd = -1;
-	void *mem;
-
-	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "hg_ring", 0, 0, (uint32_t)size_bytes, NULL);
-	if (fd < 0)
-		return -errno;
-	mem = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	ring.consumer_pos = mem;
-	mem = mmap(NULL, page + 2 * size_bytes, PROT_READ, MAP_SHARED, fd, (off_t)page);
-	if (mem == MAP_FAILED) {
-		int rc = -errno;
-
-		munmap(ring.consumer_pos, page);
-		return rc;
-	}
-	ring.producer_pos = mem;
-	ring.data = (const uint8_t *)mem + page;
-	ring.fd = HG_TAKE_FD(fd);
-	*out = ring;
-	return 0;
-}
-
-void hg_ring_free(struct hg_ring *ring)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	if (ring->fd < 0)
-		return;
-	munmap(ring->consumer_pos, page);
-	munmap((void *)ring->producer_pos, page + 2 * ring->size_bytes);
-	close(ring->fd);
-	*ring = HG_RING_NONE;
+	return type < HG_EV_COUNT ? event_bytes[type] : 0;
 }
 
 uint64_t hg_ring_produced(const struct hg_ring *ring)
 {
-	return __atomic_load_n(ring->producer_pos, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ring->area->head, __ATOMIC_ACQUIRE);
 }
 
 uint64_t hg_ring_consumed(const struct hg_ring *ring)
 {
-	return *ring->consumer_pos;
+	return ring->area->tail;
 }
 
 size_t hg_ring_fill(struct hg_ring *ring)
@@ -73,28 +37,40 @@ size_t hg_ring_fill(struct hg_ring *ring)
 	return fill;
 }
 
-const void *hg_ring_peek(struct hg_ring *ring, size_t *size_out)
+static const struct hg_event_head *record_at(const uint8_t *data, size_t size, uint64_t tail, uint64_t head,
+					     int *rc)
 {
-	uint64_t pos = hg_ring_consumed(ring);
+	const struct hg_event_head *rec = (const void *)(data + (tail & (size - 1)));
+	size_t bytes;
 
-	while (pos < hg_ring_produced(ring)) {
-		const uint8_t *at = ring->data + (pos & (ring->size_bytes - 1));
-		uint32_t length = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
-		size_t size = length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
-
-		if (length & BPF_RINGBUF_BUSY_BIT)
-			return NULL;
-		if (!(length & BPF_RINGBUF_DISCARD_BIT)) {
-			*size_out = size;
-			return at + BPF_RINGBUF_HDR_SZ;
-		}
-		pos += record_bytes(size);
-		__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_RELEASE);
+	if (tail == head)
+		return NULL;
+	bytes = hg_event_bytes(rec->type);
+	if (!bytes || bytes > head - tail) {
+		*rc = -EPROTO;
+		return NULL;
 	}
-	return NULL;
+	return rec;
 }
 
-void hg_ring_advance(struct hg_ring *ring, size_t size)
+const struct hg_event_head *hg_ring_peek(struct hg_ring *ring, int *side_out, int *rc_out)
 {
-	__atomic_store_n(ring->consumer_pos, hg_ring_consumed(ring) + record_bytes(size), __ATOMIC_RELEASE);
+	struct hg_ring_area *area = ring->area;
+	uint64_t side_head = __atomic_load_n(&area->side_head, __ATOMIC_ACQUIRE);
+	const struct hg_event_head *main_rec, *side_rec;
+
+	*rc_out = 0;
+	main_rec = record_at(area->data, ring->size_bytes, area->tail, hg_ring_produced(ring), rc_out);
+	side_rec = record_at(area->side, HG_RING_SIDE_BYTES, area->side_tail, side_head, rc_out);
+	if (*rc_out)
+		return NULL;
+	*side_out = side_rec && (!main_rec || side_rec->time_ns < main_rec->time_ns);
+	return *side_out ? side_rec : main_rec;
+}
+
+void hg_ring_advance(struct hg_ring *ring, const struct hg_event_head *head, int side)
+{
+	uint64_t *tail = side ? &ring->area->side_tail : &ring->area->tail;
+
+	__atomic_store_n(tail, *tail + hg_event_bytes(head->type), __ATOMIC_RELEASE);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A consumer of one BPF ring buffer, with a budget: libbpf's goes on as long as there are records, and
- * a loop without a bound starves the rest of the collector. Used by the drain only.
- * Layout: Documentation/bpf/ringbuf.rst, kernel/bpf/ringbuf.c.
+ * The collector's side of the rings (struct hg_ring_area in probes/hg_event.h): peek and advance, the
+ * side ring's records merged in by time. Used by the drain only.
  */
 #ifndef HG_PROBES_RING_H
 #define HG_PROBES_RING_H
@@ -10,28 +9,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probes/hg_event.h"
+
 struct hg_ring {
-	int fd; /* -1: this CPU has none */
+	struct hg_ring_area *area; /* the kernel's, mapped */
 	size_t size_bytes;
-	uint64_t *consumer_pos;       /* own page, writable */
-	const uint64_t *producer_pos; /* page, followed by the data twice */
-	const uint8_t *data;
 	size_t fill_max_bytes;
 };
 
-#define HG_RING_NONE ((struct hg_ring){.fd = -1})
+/* A record's first fields. */
+struct hg_event_head {
+	uint64_t time_ns;
+	uint8_t type, flags;
+};
 
-/* Creates and maps a ring; size is a power of two and of pages. 0 or -errno, with *out untouched. */
-int hg_ring_create(size_t size_bytes, struct hg_ring *out);
-void hg_ring_free(struct hg_ring *ring);
+/* The size of a record by its type; 0 if there is no such type. */
+size_t hg_event_bytes(unsigned int type);
 
-/* Bytes that wait. */
+/* Bytes that wait in the ring, without the side ring. */
 size_t hg_ring_fill(struct hg_ring *ring);
+
+/*
+ * The next record by time; NULL when there is none. *side_out: for hg_ring_advance(). The record is valid until
+ * then. -EPROTO in *rc_out if the ring holds what no probe writes.
+ */
+const struct hg_event_head *hg_ring_peek(struct hg_ring *ring, int *side_out, int *rc_out);
+void hg_ring_advance(struct hg_ring *ring, const struct hg_event_head *head, int side);
+
 uint64_t hg_ring_produced(const struct hg_ring *ring);
 uint64_t hg_ring_consumed(const struct hg_ring *ring);
-
-/* The next record, or NULL when there is none; size in *size_out. Valid until hg_ring_advance(). */
-const void *hg_ring_peek(struct hg_ring *ring, size_t *size_out);
-void hg_ring_advance(struct hg_ring *ring, size_t size);
 
 #endif

@@ -18,8 +18,7 @@ const volatile bool hg_all = false;            /* level 3 */
 const volatile bool hg_switch_has_state = true; /* sched_switch passes prev_state: since 5.18 */
 const volatile u32 hg_idle_words_used = HG_IDLE_WORDS;
 const volatile u32 hg_drop_one_in = 0;         /* tests only */
-const volatile u64 hg_ring_half_bytes = 0;
-const volatile u32 hg_cpus = 1;
+const volatile u64 hg_ring_bytes = 4096;        /* power of two */
 
 #define HG_ROLE_LEVEL0 (HG_ROLEF_TARGET | HG_ROLEF_CLIENT)
 
@@ -57,17 +56,20 @@ struct {
 	__uint(max_entries, 1);
 } hg_cpu_states SEC(".maps");
 
-struct hg_ring_map {
+/* struct hg_ring_area per CPU; value_size is set to HG_RING_AREA_BYTES(hg_ring_bytes). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, HG_RING_AREA_BYTES(4096));
+	__uint(max_entries, 1);
+} hg_rings SEC(".maps");
+
+/* Readable for the collector when a ring is half full: what is in it does not matter. */
+struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__type(key, u32);
-	__uint(max_entries, 1);
-	__array(values, struct hg_ring_map);
-} hg_rings SEC(".maps");
+} hg_bell SEC(".maps");
 
 u32 hg_lane_next = HG_LANE_FIRST;
 /* Bit per CPU that runs its idle task. Only the CPU itself changes its bit, by adding and subtracting:

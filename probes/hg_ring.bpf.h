@@ -26,31 +26,77 @@ HG_INLINE void hg_loss_count(struct hg_cpu *c, u32 probe, u64 time_ns)
 		c->lost_since_ns[probe] = time_ns;
 }
 
-/* 0, or negative when the ring is full: the caller counts. */
-HG_INLINE long hg_ring_put(struct hg_cpu *c, u32 cpu, void *rec, u64 size)
+HG_INLINE u32 hg_event_probe(u32 type)
 {
-	void *ring = bpf_map_lookup_elem(&hg_rings, &cpu);
-	u64 flags = BPF_RB_NO_WAKEUP;
-
-	if (!ring)
-		return -1;
-	if ((++c->events & 63) == 0 && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > hg_ring_half_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
-	return bpf_ringbuf_output(ring, rec, size, flags);
+	return type == HG_EV_IRQ ? HG_P_IRQ : HG_P_SOFTIRQ;
 }
 
-/*
- * Writes out the run of softirqs or irqs that was held back, so that the next record is not earlier
- * than the ring's last. An interrupt that hits while the run is being changed leaves it alone.
- */
-HG_CALLED int hg_pending_flush(struct hg_cpu *c, u32 cpu)
+/* Looked at every 64th record, which a ring of 4096 bytes can still take: wakes the collector once. */
+HG_CALLED int hg_bell_check(struct hg_cpu *c, struct hg_ring_area *r)
 {
-	struct hg_ev_softirq ev = {};
+	u64 now = 0;
 
-	if (!c->pending.count || c->pending_busy)
-		return 0;
-	c->pending_busy = 1;
+	c->tail_seen = *(volatile u64 *)&r->tail;
+	if (r->head - c->tail_seen <= hg_ring_bytes / 2) {
+		c->bell_rung = 0;
+	} else if (!c->bell_rung) {
+		c->bell_rung = 1;
+		bpf_ringbuf_output(&hg_bell, &now, sizeof(now), BPF_RB_FORCE_WAKEUP);
+	}
+	return 0;
+}
+
+/* size is a constant, a multiple of 8. */
+HG_INLINE void hg_record_copy(u8 *to, const void *from, u64 size)
+{
+	const u64 *src = from;
+	u64 *dst = (u64 *)to;
+
+#pragma clang loop unroll(full)
+	for (u64 i = 0; i < size / 8; i++)
+		dst[i] = src[i];
+}
+
+/* size is a constant. 0, or -1 when the ring is full. The caller holds c->busy. */
+HG_INLINE int hg_ring_write(struct hg_cpu *c, struct hg_ring_area *r, const void *rec, u64 size)
+{
+	u64 pos = r->head;
+
+	if (pos + size - c->tail_seen > hg_ring_bytes) {
+		c->tail_seen = *(volatile u64 *)&r->tail;
+		if (pos + size - c->tail_seen > hg_ring_bytes) {
+			hg_bell_check(c, r);
+			return -1;
+		}
+	}
+	hg_record_copy(r->data + (pos & (hg_ring_bytes - 8)), rec, size);
 	barrier();
+	*(volatile u64 *)&r->head = pos + size;
+	if ((++c->events & 63) == 0)
+		hg_bell_check(c, r);
+	return 0;
+}
+
+HG_INLINE int hg_side_write(struct hg_cpu *c, struct hg_ring_area *r, const void *rec, u64 size)
+{
+	u64 pos = r->side_head;
+
+	if (c->side_busy || pos + size - *(volatile u64 *)&r->side_tail > HG_RING_SIDE_BYTES)
+		return -1;
+	c->side_busy = 1;
+	barrier();
+	hg_record_copy(r->side + (pos & (HG_RING_SIDE_BYTES - 8)), rec, size);
+	barrier();
+	*(volatile u64 *)&r->side_head = pos + size;
+	c->side_busy = 0;
+	return 0;
+}
+
+/* Writes out the run of softirqs or irqs that was held back. The caller holds c->busy. */
+HG_CALLED int hg_pending_flush(struct hg_cpu *c, struct hg_ring_area *r)
+{
+	struct hg_ev_softirq ev;
+
 	ev.time_ns = c->pending.last_ns;
 	ev.type = c->pending.type;
 	ev.ctx = c->pending.ctx;
@@ -61,22 +107,41 @@ HG_CALLED int hg_pending_flush(struct hg_cpu *c, u32 cpu)
 	ev.span_ns = c->pending.last_ns - c->pending.first_ns;
 	ev.count = c->pending.count;
 	c->pending.count = 0;
-	barrier();
-	c->pending_busy = 0;
-	if (hg_ring_put(c, cpu, &ev, sizeof(ev)))
-		hg_loss_count(c, ev.type == HG_EV_IRQ ? HG_P_IRQ : HG_P_SOFTIRQ, ev.time_ns);
+	if (hg_ring_write(c, r, &ev, sizeof(ev)))
+		hg_loss_count(c, hg_event_probe(ev.type), ev.time_ns);
 	return 0;
 }
 
-HG_INLINE int hg_emit(struct hg_cpu *c, u32 cpu, void *rec, u64 size, u32 probe, u64 time_ns)
+/*
+ * Puts a record into this CPU's ring; 0, or -1 when there was no room. What was held back goes first, so
+ * that times do not decrease.
+ */
+HG_INLINE int hg_ring_put(struct hg_cpu *c, u32 cpu, const void *rec, u64 size)
 {
-	if (c->pending.count)
-		hg_pending_flush(c, cpu);
-	if (hg_ring_put(c, cpu, rec, size)) {
-		hg_loss_count(c, probe, time_ns);
+	struct hg_ring_area *r = bpf_map_lookup_elem(&hg_rings, &cpu);
+	int rc;
+
+	if (!r)
 		return -1;
-	}
-	return 0;
+	if (c->busy)
+		return hg_side_write(c, r, rec, size);
+	c->busy = 1;
+	barrier();
+	if (c->pending.count)
+		hg_pending_flush(c, r);
+	rc = hg_ring_write(c, r, rec, size);
+	barrier();
+	c->busy = 0;
+	return rc;
+}
+
+HG_INLINE int hg_emit(struct hg_cpu *c, u32 cpu, const void *rec, u64 size, u32 probe, u64 time_ns)
+{
+	int rc = hg_ring_put(c, cpu, rec, size);
+
+	if (rc)
+		hg_loss_count(c, probe, time_ns);
+	return rc;
 }
 
 #endif

@@ -113,8 +113,6 @@ HG_CALLED int hg_task_announce(struct hg_cpu *c, u32 cpu, struct hg_task *e, str
 	struct hg_ev_task ev = {.time_ns = now, .role = e->role, .target = e->target, .lane = e->lane};
 
 	hg_task_describe(&ev, t);
-	if (c->pending.count)
-		hg_pending_flush(c, cpu);
 	if (hg_ring_put(c, cpu, &ev, sizeof(ev)))
 		return -1;
 	e->announced = 1;

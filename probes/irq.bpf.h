@@ -45,10 +45,8 @@ HG_INLINE int hg_irq_leave(u32 kind, u32 nr, u32 probe)
 	if (kind == HG_IRQ_IPI || !hg_interval_wanted(c))
 		return 0;
 	one.lane = c->cur_lane ? c->cur_lane : hg_current_lane(c, cpu, now);
-	if (!one.lane)
-		hg_loss_count(c, probe, now);
-	else if (!c->pending_busy)
-		hg_interval_add(c, cpu, &one, probe);
+	if (one.lane)
+		hg_interval_add(c, cpu, &one);
 	else
 		hg_loss_count(c, probe, now);
 	return 0;

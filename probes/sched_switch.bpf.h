@@ -101,7 +101,6 @@ int BPF_PROG(hg_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	u32 state = hg_prev_state(ctx, prev);
 	bool runnable = preempt || !state;
 	struct hg_task *pe = NULL, *ne = NULL;
-	u64 size = sizeof(ev.sw);
 	struct hg_cpu *c;
 	u32 cpu, flags = preempt ? HG_SWITCHF_PREEMPT : 0;
 
@@ -153,11 +152,12 @@ int BPF_PROG(hg_sched_switch, bool preempt, struct task_struct *prev, struct tas
 		ev.sw.flags = flags;
 		if (!runnable && pe && pe->role && hg_task_syscall(prev, &ev.sysnr, ev.arg)) {
 			ev.sw.type = HG_EV_BLOCK;
-			size = sizeof(ev);
 			if (ev.sysnr == NR_FUTEX)
 				ev.sw.holder = hg_futex_holder(ev.arg);
+			hg_emit(c, cpu, &ev, sizeof(ev), HG_P_SWITCH, now);
+		} else {
+			hg_emit(c, cpu, &ev.sw, sizeof(ev.sw), HG_P_SWITCH, now);
 		}
-		hg_emit(c, cpu, &ev, size, HG_P_SWITCH, now);
 	}
 out:
 	c->cur_lane = next_idle ? HG_LANE_IDLE : ne && ne->announced ? ne->lane : HG_LANE_NONE;

@@ -16,32 +16,46 @@ HG_INLINE bool hg_interval_wanted(struct hg_cpu *c)
 	return hg_all || c->cur_role || c->queued > 0;
 }
 
-/* One interval more: into the run that is held back if it is like it, else the run goes out first. */
-HG_INLINE void hg_interval_add(struct hg_cpu *c, u32 cpu, const struct hg_pending *one, u32 probe)
+/* An interval that cannot wait, because an interrupt found the ring busy. */
+HG_CALLED int hg_interval_aside(struct hg_cpu *c, struct hg_ring_area *r, const struct hg_pending *one)
 {
+	struct hg_ev_softirq ev = {.time_ns = one->last_ns, .type = one->type, .ctx = one->ctx, .vec = one->vec,
+				   .lane = one->lane, .nr = one->nr, .dur_ns = one->dur_ns,
+				   .span_ns = one->dur_ns, .count = 1};
+
+	if (hg_side_write(c, r, &ev, sizeof(ev)))
+		hg_loss_count(c, hg_event_probe(ev.type), ev.time_ns);
+	return 0;
+}
+
+/* One interval more: into the run that is held back if it is like it, else the run goes out first. */
+HG_INLINE void hg_interval_add(struct hg_cpu *c, u32 cpu, const struct hg_pending *one)
+{
+	struct hg_ring_area *r = bpf_map_lookup_elem(&hg_rings, &cpu);
 	struct hg_pending *run = &c->pending;
 
-	if (run->count && one->dur_ns < HG_SHORT_NS && run->lane == one->lane && run->type == one->type &&
-	    run->vec == one->vec && run->ctx == one->ctx && run->nr == one->nr &&
-	    one->last_ns - run->first_ns < 1000000000) {
-		c->pending_busy = 1;
-		barrier();
+	if (!r)
+		return;
+	if (c->busy) {
+		hg_interval_aside(c, r, one);
+		return;
+	}
+	c->busy = 1;
+	barrier();
+	if (run->count && one->dur_ns < HG_SHORT_NS && run->lane == one->lane && run->kind == one->kind &&
+	    run->nr == one->nr && one->last_ns - run->first_ns < HG_RUN_NS_MAX) {
 		run->count++;
 		run->dur_ns += one->dur_ns;
 		run->last_ns = one->last_ns;
-		barrier();
-		c->pending_busy = 0;
-		return;
+	} else {
+		if (run->count)
+			hg_pending_flush(c, r);
+		*run = *one;
+		if (one->dur_ns >= HG_SHORT_NS)
+			hg_pending_flush(c, r);
 	}
-	if (run->count)
-		hg_pending_flush(c, cpu);
-	c->pending_busy = 1;
 	barrier();
-	*run = *one;
-	barrier();
-	c->pending_busy = 0;
-	if (one->dur_ns >= HG_SHORT_NS)
-		hg_pending_flush(c, cpu);
+	c->busy = 0;
 }
 
 SEC("tp_btf/softirq_entry")
@@ -96,7 +110,7 @@ int BPF_PROG(hg_softirq_exit, u32 vec)
 	one.vec = vec;
 	one.type = HG_EV_SOFTIRQ;
 	one.ctx = c->sirq_ctx;
-	hg_interval_add(c, cpu, &one, HG_P_SOFTIRQ);
+	hg_interval_add(c, cpu, &one);
 	return 0;
 }
 
