@@ -38,7 +38,7 @@ static size_t ring_bytes_choose(const struct hg_probes_opts *opts, uint32_t n_cp
 
 	if (opts->ring_bytes_cpu)
 		return HG_MAX(power_of_two_below(opts->ring_bytes_cpu), page);
-	return HG_MAX(power_of_two_below(total / n_cpus), HG_RING_MIN);
+	return HG_MIN(HG_MAX(power_of_two_below(total / n_cpus), HG_RING_MIN), HG_RING_MAX_DEFAULT);
 }
 
 static int btf_load(struct btf **out)

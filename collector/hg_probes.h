@@ -38,7 +38,7 @@ struct hg_probes_observer {
 struct hg_probes_opts {
 	bool all;                /* level 3 */
 	size_t ring_bytes_total; /* cap over all CPUs; 0 = 16 MiB */
-	size_t ring_bytes_cpu;   /* 0 = total / CPUs, at least 128 KiB; a power of two */
+	size_t ring_bytes_cpu;   /* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
 	uint32_t tasks_max;      /* lanes alive at once that the kernel side remembers; 0 = 32768 */
 	uint32_t drop_one_in;    /* tests only: the switch probe drops 1 in N silently; 0 = none */
 	struct hg_probes_observer observer;

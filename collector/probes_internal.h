@@ -19,6 +19,8 @@
 
 #define HG_RING_TOTAL_DEFAULT ((size_t)16 << 20)
 #define HG_RING_MIN           ((size_t)128 << 10)
+/* Memory that no cache holds doubles the cost of a switch (545 against 275 ns seen with 8 MiB). */
+#define HG_RING_MAX_DEFAULT   ((size_t)1 << 20)
 #define HG_TASKS_DEFAULT      32768
 #define HG_WHY_BYTES          160
 #define HG_LINKS_MAX          (HG_P_COUNT * HG_PROBE_PROGRAMS_MAX)
