@@ -86,7 +86,8 @@ void hg_probes_bell_clear(struct hg_probes *p)
 	ring_buffer__consume(p->bell);
 }
 
-static int map_mmap(const struct bpf_map *map, size_t entry_bytes, uint32_t n, size_t *bytes_out, void **out)
+static int map_mmap(const struct bpf_map *map, size_t entry_bytes, uint32_t n, size_t *bytes_out,
+		    void **out)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = (entry_bytes * n + page - 1) / page * page;
@@ -102,7 +103,8 @@ static int map_mmap(const struct bpf_map *map, size_t entry_bytes, uint32_t n, s
 static int rings_map(struct hg_probes *p)
 {
 	void *mem;
-	int rc = map_mmap(p->skel->maps.hg_cpu_states, sizeof(struct hg_cpu), p->n_cpus, &p->cpus_bytes, &mem);
+	int rc = map_mmap(p->skel->maps.hg_cpu_states, sizeof(struct hg_cpu), p->n_cpus,
+			  &p->cpus_bytes, &mem);
 
 	if (rc)
 		return rc;
@@ -149,7 +151,8 @@ int hg_probes_open(const struct hg_probes_opts *opts, struct hg_probes **out)
 		return rc;
 	rc = hg_probes_load(p, btf, 0);
 	if (rc == -EPERM || rc == -EACCES) {
-		hg_error("cannot load probes: not permitted; run as root (CAP_BPF and CAP_PERFMON), with "
+		hg_error("cannot load probes: not permitted; run as root (CAP_BPF and "
+			 "CAP_PERFMON), with "
 			 "kernel lockdown below 'confidentiality'");
 		return rc;
 	}
@@ -165,18 +168,20 @@ int hg_probes_open(const struct hg_probes_opts *opts, struct hg_probes **out)
 	return 0;
 }
 
-static void links_detach(struct hg_probes *p)
+void hg_probes_detach(struct hg_probes *p)
 {
 	for (size_t i = 0; i < p->n_links; i++)
 		bpf_link__destroy(p->links[i]);
 	p->n_links = 0;
+	for (size_t i = 0; i < hg_probe_rows_count; i++)
+		p->status[hg_probe_rows[i].id].attached = false;
 }
 
 void hg_probes_close(struct hg_probes *p)
 {
 	if (!p)
 		return;
-	links_detach(p);
+	hg_probes_detach(p);
 	hg_probes_cost_enable(p, false);
 	if (p->cpus)
 		munmap(p->cpus, p->cpus_bytes);

@@ -58,6 +58,8 @@ void hg_probes_close(struct hg_probes *p);
 int hg_probes_root_add(struct hg_probes *p, pid_t tgid, uint32_t role, uint32_t target);
 
 int hg_probes_attach(struct hg_probes *p);
+/* No more events from here on; what is in the rings can still be drained. hg_probes_close() does it too. */
+void hg_probes_detach(struct hg_probes *p);
 
 /* Walks all tasks in the kernel: members get lanes, roles and seeds, until no new one turns up. */
 int hg_probes_seed(struct hg_probes *p, struct hg_writer *w);

@@ -20,40 +20,47 @@ struct event_row {
 	struct event_field fields[HG_FIELDS_MAX];
 };
 
-#define FIELD(s, m) {offsetof(struct s, m), sizeof(((struct s *)0)->m)}
+#define FIELD(s, m)                                                                                \
+	{                                                                                          \
+		offsetof(struct s, m), sizeof(((struct s *)0)->m)                                  \
+	}
 
 static const struct event_row event_rows[HG_EV_COUNT] = {
-	[HG_EV_SWITCH] = {HG_KIND_SWITCH, 4,
+	[HG_EV_SWITCH] = {HG_KIND_SWITCH,
+			  4,
 			  {FIELD(hg_ev_switch, prev), FIELD(hg_ev_switch, next),
 			   FIELD(hg_ev_switch, state), FIELD(hg_ev_switch, flags)}},
-	[HG_EV_BLOCK] = {HG_KIND_SWITCH_BLOCK, 9,
+	[HG_EV_BLOCK] = {HG_KIND_SWITCH_BLOCK,
+			 9,
 			 {FIELD(hg_ev_block, sw.prev), FIELD(hg_ev_block, sw.next),
 			  FIELD(hg_ev_block, sw.state), FIELD(hg_ev_block, sw.flags),
 			  FIELD(hg_ev_block, sysnr), FIELD(hg_ev_block, arg[0]),
 			  FIELD(hg_ev_block, arg[1]), FIELD(hg_ev_block, arg[2]),
 			  FIELD(hg_ev_block, sw.holder)}},
-	[HG_EV_WAKEUP] = {HG_KIND_WAKEUP, 6,
+	[HG_EV_WAKEUP] = {HG_KIND_WAKEUP,
+			  6,
 			  {FIELD(hg_ev_wakeup, lane), FIELD(hg_ev_wakeup, cpu),
 			   FIELD(hg_ev_wakeup, waker), FIELD(hg_ev_wakeup, ctx),
 			   FIELD(hg_ev_wakeup, vec), FIELD(hg_ev_wakeup, flags)}},
-	[HG_EV_SOFTIRQ] = {HG_KIND_SOFTIRQ, 6,
+	[HG_EV_SOFTIRQ] = {HG_KIND_SOFTIRQ,
+			   6,
 			   {FIELD(hg_ev_softirq, dur_ns), FIELD(hg_ev_softirq, span_ns),
 			    FIELD(hg_ev_softirq, vec), FIELD(hg_ev_softirq, ctx),
 			    FIELD(hg_ev_softirq, lane), FIELD(hg_ev_softirq, count)}},
-	[HG_EV_IRQ] = {HG_KIND_IRQ, 5,
+	[HG_EV_IRQ] = {HG_KIND_IRQ,
+		       5,
 		       {FIELD(hg_ev_softirq, dur_ns), FIELD(hg_ev_softirq, span_ns),
 			FIELD(hg_ev_softirq, nr), FIELD(hg_ev_softirq, lane),
 			FIELD(hg_ev_softirq, count)}},
-	[HG_EV_MIGRATE] = {HG_KIND_MIGRATE, 3,
+	[HG_EV_MIGRATE] = {HG_KIND_MIGRATE,
+			   3,
 			   {FIELD(hg_ev_migrate, lane), FIELD(hg_ev_migrate, from),
 			    FIELD(hg_ev_migrate, to)}},
-	[HG_EV_FORK] = {HG_KIND_FORK, 2,
-			{FIELD(hg_ev_fork, parent), FIELD(hg_ev_fork, child)}},
-	[HG_EV_EXEC] = {HG_KIND_EXEC, 2,
-			{FIELD(hg_ev_exec, lane), FIELD(hg_ev_exec, old_tid)}},
-	[HG_EV_EXIT] = {HG_KIND_EXIT, 2,
-			{FIELD(hg_ev_exit, lane), FIELD(hg_ev_exit, code)}},
-	[HG_EV_AFFINITY] = {HG_KIND_AFFINITY, 3,
+	[HG_EV_FORK] = {HG_KIND_FORK, 2, {FIELD(hg_ev_fork, parent), FIELD(hg_ev_fork, child)}},
+	[HG_EV_EXEC] = {HG_KIND_EXEC, 2, {FIELD(hg_ev_exec, lane), FIELD(hg_ev_exec, old_tid)}},
+	[HG_EV_EXIT] = {HG_KIND_EXIT, 2, {FIELD(hg_ev_exit, lane), FIELD(hg_ev_exit, code)}},
+	[HG_EV_AFFINITY] = {HG_KIND_AFFINITY,
+			    3,
 			    {FIELD(hg_ev_affinity, lane), FIELD(hg_ev_affinity, count),
 			     FIELD(hg_ev_affinity, mask0)}},
 	[HG_EV_TASK] = {0, 0, {{0, 0}}},
@@ -74,7 +81,8 @@ static uint64_t field_get(const uint8_t *at, uint16_t size)
 	}
 }
 
-static int record_write(struct hg_writer *w, uint32_t stream, const struct event_row *row, const void *data)
+static int record_write(struct hg_writer *w, uint32_t stream, const struct event_row *row,
+			const void *data)
 {
 	const struct hg_event_head *head = data;
 	struct hg_record rec = {.time_ns = head->time_ns, .kind = row->kind};
@@ -121,7 +129,8 @@ int hg_probes_definitions_flush(struct hg_probes *p, struct hg_writer *w)
 	int rc = 0;
 
 	if (p->n_definitions)
-		qsort(p->definitions, p->n_definitions, sizeof(*p->definitions), definition_compare);
+		qsort(p->definitions, p->n_definitions, sizeof(*p->definitions),
+		      definition_compare);
 	for (size_t i = 0; i < p->n_definitions && !rc; i++)
 		rc = hg_writer_record(w, 0, HG_STREAM_CONTROL, &p->definitions[i].rec);
 	p->n_definitions = 0;
@@ -143,8 +152,12 @@ int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t ro
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
 	struct hg_record rec = {.time_ns = time_ns, .kind = HG_KIND_ROLE};
-	struct hg_task_info info = {.lane = lane->lane, .role = role, .tid = lane->tid, .tgid = lane->tgid,
-				    .start_ns = lane->start_ns, .comm = comm};
+	struct hg_task_info info = {.lane = lane->lane,
+				    .role = role,
+				    .tid = lane->tid,
+				    .tgid = lane->tgid,
+				    .start_ns = lane->start_ns,
+				    .comm = comm};
 
 	if (lane->role == role)
 		return 0;
@@ -189,9 +202,12 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 		if (rc)
 			return rc;
 		if (observer->task_new) {
-			struct hg_task_info info = {.lane = ev->lane, .role = ev->role,
-						    .tid = (pid_t)ev->tid, .tgid = (pid_t)ev->tgid,
-						    .start_ns = ev->start_ns, .comm = comm};
+			struct hg_task_info info = {.lane = ev->lane,
+						    .role = ev->role,
+						    .tid = (pid_t)ev->tid,
+						    .tgid = (pid_t)ev->tgid,
+						    .start_ns = ev->start_ns,
+						    .comm = comm};
 
 			observer->task_new(observer->arg, &info);
 		}
@@ -215,7 +231,8 @@ static int name_define(struct hg_probes *p, struct hg_writer *w, uint64_t time_n
 static void lane_told(struct hg_probes *p, uint32_t id, bool competitor)
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
-	void (*fn)(void *, uint32_t) = competitor ? observer->competitor_seen : observer->waker_seen;
+	void (*fn)(void *, uint32_t) =
+		competitor ? observer->competitor_seen : observer->waker_seen;
 	struct hg_lane *lane;
 
 	if (!fn || id == HG_LANE_IDLE)
@@ -245,7 +262,8 @@ static void wakeup_tell(struct hg_probes *p, const struct hg_ev_wakeup *ev)
 {
 	if (!(ev->flags & HG_EVF_LEVEL0) || (ev->flags & HG_EVF_MEMBER))
 		return;
-	if (ev->ctx == HG_CTX_TASK || ev->ctx == HG_CTX_SOFTIRQ_OWN || ev->ctx == HG_CTX_NAPI_THREAD)
+	if (ev->ctx == HG_CTX_TASK || ev->ctx == HG_CTX_SOFTIRQ_OWN ||
+	    ev->ctx == HG_CTX_NAPI_THREAD)
 		lane_told(p, ev->waker, false);
 }
 
@@ -297,7 +315,8 @@ static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data
 	}
 }
 
-static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu, const struct hg_event_head *head)
+static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
+		      const struct hg_event_head *head)
 {
 	const struct event_row *row = &event_rows[head->type];
 	int rc = event_tell(p, w, head);

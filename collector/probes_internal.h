@@ -18,28 +18,28 @@
 #include "probes/hg_event.h"
 
 #define HG_RING_TOTAL_DEFAULT ((size_t)16 << 20)
-#define HG_RING_MIN           ((size_t)128 << 10)
+#define HG_RING_MIN	      ((size_t)128 << 10)
 /* Memory that no cache holds doubles the cost of a switch (545 against 275 ns seen with 8 MiB). */
 #define HG_RING_MAX_DEFAULT   ((size_t)1 << 20)
 #define HG_TASKS_DEFAULT      32768
-#define HG_WHY_BYTES          160
-#define HG_LINKS_MAX          (HG_P_COUNT * HG_PROBE_PROGRAMS_MAX)
+#define HG_WHY_BYTES	      160
+#define HG_LINKS_MAX	      (HG_P_COUNT * HG_PROBE_PROGRAMS_MAX)
 
 struct hg_hourglass_bpf;
 
 /* Losses of a probe on a CPU that the file does not have yet. */
 struct hg_loss {
-	uint64_t seen;      /* of the kernel's running count */
+	uint64_t seen; /* of the kernel's running count */
 	uint64_t count;
-	uint64_t since_ns;  /* the first of them */
+	uint64_t since_ns; /* the first of them */
 };
 
 struct hg_cpu_ring {
 	struct hg_ring ring;
 	struct hg_loss loss[HG_P_COUNT];
-	bool loss_waits;    /* until the ring was read up to loss_pos: records before that are older */
+	bool loss_waits; /* until the ring was read up to loss_pos: records before that are older */
 	uint64_t loss_pos;
-	uint64_t last_ns;   /* of the last record taken */
+	uint64_t last_ns; /* of the last record taken */
 };
 
 /* TASK, ROLE and names of a round: rings are drained one by one, the control stream is in time order. */
@@ -59,9 +59,9 @@ struct hg_probes {
 	uint32_t n_cpus;
 	size_t ring_bytes;
 	struct hg_cpu_ring *rings; /* n_cpus */
-	struct hg_cpu *cpus;       /* the kernel's, mapped */
+	struct hg_cpu *cpus;	   /* the kernel's, mapped */
 	size_t cpus_bytes;
-	uint8_t *areas;            /* the rings, mapped */
+	uint8_t *areas; /* the rings, mapped */
 	size_t area_bytes, areas_bytes;
 	struct ring_buffer *bell;
 	int stats_fd;

@@ -6,7 +6,7 @@ void hg_lanes_free(struct hg_lanes *lanes)
 	struct hg_lane *lane, *next;
 
 	HASH_CLEAR(by_tid, lanes->by_tid);
-	HASH_ITER(by_lane, lanes->by_lane, lane, next) {
+	HASH_ITER (by_lane, lanes->by_lane, lane, next) {
 		HASH_DELETE(by_lane, lanes->by_lane, lane);
 		free(lane);
 	}

@@ -18,7 +18,7 @@ struct hg_lane {
 	uint32_t lane, role, target;
 	pid_t tid, tgid;
 	uint64_t start_ns;
-	bool defined;        /* a TASK record was written */
+	bool defined; /* a TASK record was written */
 	bool seeded;
 	bool told_waker, told_competitor;
 	UT_hash_handle by_lane, by_tid;

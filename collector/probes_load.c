@@ -41,7 +41,8 @@ static bool tracepoint_exists(const struct btf *btf, const char *name)
 }
 
 /* Says why the kernel lacks a row; 0 if it has it. */
-static int row_missing(const struct btf *btf, const struct hg_probe_row *row, char *why, size_t size)
+static int row_missing(const struct btf *btf, const struct hg_probe_row *row, char *why,
+		       size_t size)
 {
 	for (size_t i = 0; i < HG_PROBE_PROGRAMS_MAX && row->programs[i].name; i++) {
 		const char *tracepoint = row->programs[i].tracepoint;
@@ -51,11 +52,13 @@ static int row_missing(const struct btf *btf, const struct hg_probe_row *row, ch
 			return -ENOENT;
 		}
 	}
-	if (row->id == HG_P_SEED && btf__find_by_name_kind(btf, "bpf_iter_task", BTF_KIND_FUNC) <= 0) {
+	if (row->id == HG_P_SEED &&
+	    btf__find_by_name_kind(btf, "bpf_iter_task", BTF_KIND_FUNC) <= 0) {
 		snprintf(why, size, "this kernel cannot iterate over tasks (BPF_TRACE_ITER)");
 		return -ENOENT;
 	}
-	if (row->id == HG_P_PROMOTE && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) != 1) {
+	if (row->id == HG_P_PROMOTE &&
+	    libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) != 1) {
 		snprintf(why, size, "this kernel has no BPF_PROG_TYPE_SYSCALL (since 5.14)");
 		return -ENOENT;
 	}
@@ -108,7 +111,8 @@ static int object_load(struct hg_probes *p, const struct btf *btf, int only)
 
 		for (size_t j = 0; j < HG_PROBE_PROGRAMS_MAX && row->programs[j].name; j++)
 			bpf_program__set_autoload(
-				bpf_object__find_program_by_name(skel->obj, row->programs[j].name), take);
+				bpf_object__find_program_by_name(skel->obj, row->programs[j].name),
+				take);
 	}
 	rc = hg_hourglass_bpf__load(skel);
 	if (rc) {

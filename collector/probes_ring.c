@@ -6,12 +6,18 @@
 #include "base/hg_base.h"
 
 static const uint16_t event_bytes[HG_EV_COUNT] = {
-	[HG_EV_SWITCH] = sizeof(struct hg_ev_switch),	  [HG_EV_BLOCK] = sizeof(struct hg_ev_block),
-	[HG_EV_WAKEUP] = sizeof(struct hg_ev_wakeup),	  [HG_EV_SOFTIRQ] = sizeof(struct hg_ev_softirq),
-	[HG_EV_IRQ] = sizeof(struct hg_ev_softirq),	  [HG_EV_MIGRATE] = sizeof(struct hg_ev_migrate),
-	[HG_EV_FORK] = sizeof(struct hg_ev_fork),	  [HG_EV_EXEC] = sizeof(struct hg_ev_exec),
-	[HG_EV_EXIT] = sizeof(struct hg_ev_exit),	  [HG_EV_AFFINITY] = sizeof(struct hg_ev_affinity),
-	[HG_EV_TASK] = sizeof(struct hg_ev_task),	  [HG_EV_RENAME] = sizeof(struct hg_ev_rename),
+	[HG_EV_SWITCH] = sizeof(struct hg_ev_switch),
+	[HG_EV_BLOCK] = sizeof(struct hg_ev_block),
+	[HG_EV_WAKEUP] = sizeof(struct hg_ev_wakeup),
+	[HG_EV_SOFTIRQ] = sizeof(struct hg_ev_softirq),
+	[HG_EV_IRQ] = sizeof(struct hg_ev_softirq),
+	[HG_EV_MIGRATE] = sizeof(struct hg_ev_migrate),
+	[HG_EV_FORK] = sizeof(struct hg_ev_fork),
+	[HG_EV_EXEC] = sizeof(struct hg_ev_exec),
+	[HG_EV_EXIT] = sizeof(struct hg_ev_exit),
+	[HG_EV_AFFINITY] = sizeof(struct hg_ev_affinity),
+	[HG_EV_TASK] = sizeof(struct hg_ev_task),
+	[HG_EV_RENAME] = sizeof(struct hg_ev_rename),
 };
 
 size_t hg_event_bytes(unsigned int type)
@@ -37,8 +43,8 @@ size_t hg_ring_fill(struct hg_ring *ring)
 	return fill;
 }
 
-static const struct hg_event_head *record_at(const uint8_t *data, size_t size, uint64_t tail, uint64_t head,
-					     int *rc)
+static const struct hg_event_head *record_at(const uint8_t *data, size_t size, uint64_t tail,
+					     uint64_t head, int *rc)
 {
 	const struct hg_event_head *rec = (const void *)(data + (tail & (size - 1)));
 	size_t bytes;
@@ -60,7 +66,8 @@ const struct hg_event_head *hg_ring_peek(struct hg_ring *ring, int *side_out, in
 	const struct hg_event_head *main_rec, *side_rec;
 
 	*rc_out = 0;
-	main_rec = record_at(area->data, ring->size_bytes, area->tail, hg_ring_produced(ring), rc_out);
+	main_rec =
+		record_at(area->data, ring->size_bytes, area->tail, hg_ring_produced(ring), rc_out);
 	side_rec = record_at(area->side, HG_RING_SIDE_BYTES, area->side_tail, side_head, rc_out);
 	if (*rc_out)
 		return NULL;

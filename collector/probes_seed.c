@@ -11,7 +11,7 @@
 #include "hourglass.skel.h"
 
 #define SEED_ROUNDS_MAX 16
-#define SEED_BATCH      128
+#define SEED_BATCH	128
 
 static void link_cleanup(struct bpf_link **link)
 {
@@ -19,7 +19,8 @@ static void link_cleanup(struct bpf_link **link)
 }
 
 /* New or changed in this round: counted in *news. */
-static int seed_take(struct hg_probes *p, struct hg_writer *w, const struct hg_seed_record *seed, size_t *news)
+static int seed_take(struct hg_probes *p, struct hg_writer *w, const struct hg_seed_record *seed,
+		     size_t *news)
 {
 	struct hg_record rec = {.time_ns = seed->task.time_ns, .kind = HG_KIND_SEED};
 	struct hg_lane *lane;
@@ -110,7 +111,8 @@ int hg_probes_seed(struct hg_probes *p, struct hg_writer *w)
 
 static int promote_by_program(struct hg_probes *p, struct hg_promote_args *args)
 {
-	struct bpf_test_run_opts opts = {.sz = sizeof(opts), .ctx_in = args, .ctx_size_in = sizeof(*args)};
+	struct bpf_test_run_opts opts = {
+		.sz = sizeof(opts), .ctx_in = args, .ctx_size_in = sizeof(*args)};
 
 	if (bpf_prog_test_run_opts(bpf_program__fd(p->skel->progs.hg_promote), &opts))
 		return -errno;
@@ -143,7 +145,8 @@ int hg_probes_promote(struct hg_probes *p, struct hg_writer *w, uint32_t lane)
 
 	if (lane < HG_LANE_FIRST)
 		return -EINVAL;
-	rc = p->status[HG_P_PROMOTE].why ? promote_by_update(p, &args) : promote_by_program(p, &args);
+	rc = p->status[HG_P_PROMOTE].why ? promote_by_update(p, &args)
+					 : promote_by_program(p, &args);
 	if (rc)
 		return rc;
 	l = hg_lanes_get(&p->lanes, lane);

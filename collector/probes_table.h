@@ -13,17 +13,18 @@
 #define HG_PROBE_PROGRAMS_MAX 4
 
 struct hg_probe_program {
-	const char *name;       /* of the BPF function */
+	const char *name;	/* of the BPF function */
 	const char *tracepoint; /* NULL: not a tracepoint */
 };
 
 struct hg_probe_row {
 	enum hg_probe_id id;
 	const char *name; /* as after -e */
-	bool essential;   /* no recording without it */
+	bool essential;	  /* no recording without it */
 	const char *help;
 	const char *without; /* what is lost, or what takes its place */
-	struct hg_probe_program programs[HG_PROBE_PROGRAMS_MAX]; /* all of them, or the probe is left out */
+	struct hg_probe_program
+		programs[HG_PROBE_PROGRAMS_MAX]; /* all of them, or the probe is left out */
 };
 
 extern const struct hg_probe_row hg_probe_rows[];

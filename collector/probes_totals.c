@@ -72,7 +72,8 @@ int hg_probes_cost_enable(struct hg_probes *p, bool on)
 	return 0;
 }
 
-static int row_cost(const struct hg_probes *p, const struct hg_probe_row *row, uint64_t *runs, uint64_t *ns)
+static int row_cost(const struct hg_probes *p, const struct hg_probe_row *row, uint64_t *runs,
+		    uint64_t *ns)
 {
 	for (size_t i = 0; i < HG_PROBE_PROGRAMS_MAX && row->programs[i].name; i++) {
 		struct bpf_program *prog =
@@ -96,7 +97,7 @@ int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 		uint64_t runs = 0, ns = 0;
 		int rc;
 
-		if (!p->status[row->id].attached)
+		if (!p->status[row->id].attached || !row->programs[0].tracepoint)
 			continue;
 		rc = row_cost(p, row, &runs, &ns);
 		if (rc)

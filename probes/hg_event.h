@@ -19,13 +19,13 @@ typedef uint8_t u8;
 typedef int32_t s32;
 #endif
 
-#define HG_COMM_BYTES     16
-#define HG_EXE_BYTES      96
-#define HG_IDLE_WORDS     8   /* idle CPUs are known for 64 times as many CPUs */
-#define HG_ROOTS_MAX      1024
-#define HG_ANCESTORS_MAX  32  /* generations between a task and its root */
-#define HG_SHORT_NS       2000 /* shorter softirqs and irqs in a row become one record */
-#define HG_RUN_NS_MAX     1000000000 /* no run of them is longer */
+#define HG_COMM_BYTES	 16
+#define HG_EXE_BYTES	 96
+#define HG_IDLE_WORDS	 8 /* idle CPUs are known for 64 times as many CPUs */
+#define HG_ROOTS_MAX	 1024
+#define HG_ANCESTORS_MAX 32	    /* generations between a task and its root */
+#define HG_SHORT_NS	 2000	    /* shorter softirqs and irqs in a row become one record */
+#define HG_RUN_NS_MAX	 1000000000 /* no run of them is longer */
 
 /* Ids of probes, as in LOSS and PROBE_COST records. A row each in collector/probes_table.c. Append only. */
 enum hg_probe_id {
@@ -43,6 +43,7 @@ enum hg_probe_id {
 	HG_P_RENAME = 12,
 	HG_P_SEED = 13,
 	HG_P_PROMOTE = 14,
+	HG_P_EXIT = 15,
 	HG_P_COUNT
 };
 
@@ -63,9 +64,9 @@ enum hg_event_type {
 };
 
 /* Beside the flags that go to disk (HG_SWITCHF_*, HG_WAKEUPF_*): for the collector only. */
-#define HG_EVF_DISK      0x3f
-#define HG_EVF_MEMBER    0x40 /* switch: next is a member; wakeup: the waker is */
-#define HG_EVF_LEVEL0    0x80 /* switch: a level 0 lane is queued here; wakeup: the wakee is level 0 */
+#define HG_EVF_DISK   0x3f
+#define HG_EVF_MEMBER 0x40 /* switch: next is a member; wakeup: the waker is */
+#define HG_EVF_LEVEL0 0x80 /* switch: a level 0 lane is queued here; wakeup: the wakee is level 0 */
 
 /* Every record starts with these 16 bytes. */
 struct hg_ev_switch {
@@ -186,7 +187,8 @@ struct hg_ring_area {
 	u8 side[HG_RING_SIDE_BYTES + HG_RING_SPILL_BYTES];
 	u8 data[HG_RING_SPILL_BYTES];
 };
-#define HG_RING_AREA_BYTES(ring_bytes) (offsetof(struct hg_ring_area, data) + (ring_bytes) + HG_RING_SPILL_BYTES)
+#define HG_RING_AREA_BYTES(ring_bytes)                                                             \
+	(offsetof(struct hg_ring_area, data) + (ring_bytes) + HG_RING_SPILL_BYTES)
 _Static_assert(offsetof(struct hg_ring_area, data) % 64 == 0, "data is aligned");
 
 /* The iterator's record: a task and its state. */
@@ -204,7 +206,7 @@ struct hg_root {
 /* In and out of the promoting program. */
 struct hg_promote_args {
 	u32 lane;
-	u32 role; /* added */
+	u32 role;   /* added */
 	s32 result; /* 0 or -ESRCH */
 	u32 new_role;
 };
@@ -231,9 +233,10 @@ struct hg_pending {
 struct hg_cpu {
 	/* The switch probe's clock and totals: since is the last switch. */
 	u64 since_ns, busy_ns, idle_ns, switches;
-	u64 softirq_ns, irq_ns, idle_irq_ns; /* idle_irq: the part of both that interrupted the idle task */
+	u64 softirq_ns, irq_ns,
+		idle_irq_ns; /* idle_irq: the part of both that interrupted the idle task */
 
-	u64 cur_key; /* task_struct that has the CPU; 0 before the first switch */
+	u64 cur_key;  /* task_struct that has the CPU; 0 before the first switch */
 	u32 cur_lane; /* 0: none, or not in a ring yet */
 	u8 cur_role, cur_kind, cur_idle, cur_kthread; /* cur_kind: enum hg_cur_kind */
 

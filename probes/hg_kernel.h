@@ -18,7 +18,7 @@ typedef __u64 u64;
 typedef _Bool bool;
 typedef int pid_t;
 
-#define true  1
+#define true 1
 #define false 0
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -117,18 +117,18 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-#define PF_KTHREAD       0x00200000
-#define TASK_DEAD        0x0080
+#define PF_KTHREAD	     0x00200000
+#define TASK_DEAD	     0x0080
 #define TASK_UNINTERRUPTIBLE 0x0002
-#define TS_COMPAT        0x0002 /* thread_info.status: in a 32-bit system call */
-#define X86_ENOSYS       38
+#define TS_COMPAT	     0x0002 /* thread_info.status: in a 32-bit system call */
+#define X86_ENOSYS	     38
 
-#define NR_FUTEX         202
-#define FUTEX_WAIT       0
-#define FUTEX_LOCK_PI    6
-#define FUTEX_LOCK_PI2   13
-#define FUTEX_OP_MASK    0x7f
-#define FUTEX_TID_MASK   0x3fffffff
-#define FUTEX_WAITERS    0x80000000
+#define NR_FUTEX       202
+#define FUTEX_WAIT     0
+#define FUTEX_LOCK_PI  6
+#define FUTEX_LOCK_PI2 13
+#define FUTEX_OP_MASK  0x7f
+#define FUTEX_TID_MASK 0x3fffffff
+#define FUTEX_WAITERS  0x80000000
 
 #endif

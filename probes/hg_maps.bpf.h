@@ -14,11 +14,11 @@
 #include <bpf/bpf_tracing.h>
 
 /* Set by the collector before loading: the verifier then removes the branches not taken. */
-const volatile bool hg_all = false;            /* level 3 */
+const volatile bool hg_all = false;		/* level 3 */
 const volatile bool hg_switch_has_state = true; /* sched_switch passes prev_state: since 5.18 */
 const volatile u32 hg_idle_words_used = HG_IDLE_WORDS;
-const volatile u32 hg_drop_one_in = 0;         /* tests only */
-const volatile u64 hg_ring_bytes = 4096;        /* power of two */
+const volatile u32 hg_drop_one_in = 0;	 /* tests only */
+const volatile u64 hg_ring_bytes = 4096; /* power of two */
 
 #define HG_ROLE_LEVEL0 (HG_ROLEF_TARGET | HG_ROLEF_CLIENT)
 

@@ -110,7 +110,8 @@ HG_INLINE u32 hg_role_default(void)
 HG_CALLED int hg_task_announce(struct hg_cpu *c, u32 cpu, struct hg_task *e, struct task_struct *t,
 			       u64 now)
 {
-	struct hg_ev_task ev = {.time_ns = now, .role = e->role, .target = e->target, .lane = e->lane};
+	struct hg_ev_task ev = {
+		.time_ns = now, .role = e->role, .target = e->target, .lane = e->lane};
 
 	hg_task_describe(&ev, t);
 	if (hg_ring_put(c, cpu, &ev, sizeof(ev)))
@@ -120,7 +121,8 @@ HG_CALLED int hg_task_announce(struct hg_cpu *c, u32 cpu, struct hg_task *e, str
 }
 
 /* The lane of a task in a record that is about to be emitted; HG_LANE_NONE: no room, count a loss. */
-HG_INLINE u32 hg_task_lane(struct hg_cpu *c, u32 cpu, struct hg_task *e, struct task_struct *t, u64 now)
+HG_INLINE u32 hg_task_lane(struct hg_cpu *c, u32 cpu, struct hg_task *e, struct task_struct *t,
+			   u64 now)
 {
 	if (!e)
 		e = hg_task_create((u64)t, BPF_CORE_READ(t, start_boottime), hg_role_default(), 0);
@@ -216,7 +218,8 @@ HG_INLINE bool hg_task_cpu_idle(struct task_struct *t)
 	u64 both = hg_idle_bits[0] & t->cpus_mask.bits[0];
 
 	if (hg_idle_words_used > 1) {
-		if (bpf_probe_read_kernel(mask, hg_idle_words_used * sizeof(u64) & 127, &t->cpus_mask))
+		if (bpf_probe_read_kernel(mask, hg_idle_words_used * sizeof(u64) & 127,
+					  &t->cpus_mask))
 			return both;
 		for (u32 i = 1; i < HG_IDLE_WORDS; i++)
 			both |= hg_idle_bits[i] & mask[i];

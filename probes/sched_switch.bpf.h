@@ -80,8 +80,8 @@ HG_INLINE bool hg_switch_dropped(struct hg_cpu *c)
 }
 
 /* A lane that this CPU gives up or gets: introduced if need be. */
-HG_INLINE u32 hg_switch_lane(struct hg_cpu *c, u32 cpu, struct hg_task **e, struct task_struct *t, bool idle,
-			     u64 now)
+HG_INLINE u32 hg_switch_lane(struct hg_cpu *c, u32 cpu, struct hg_task **e, struct task_struct *t,
+			     bool idle, u64 now)
 {
 	if (idle)
 		return HG_LANE_IDLE;
@@ -164,10 +164,13 @@ out:
 	c->cur_role = ne ? ne->role : 0;
 	if (state & TASK_DEAD && pe) {
 		if (pe->announced) {
-			struct hg_ev_exit ex = {.time_ns = now, .type = HG_EV_EXIT, .lane = pe->lane,
-						.code = prev->exit_code, .tid = prev->pid};
+			struct hg_ev_exit ex = {.time_ns = now,
+						.type = HG_EV_EXIT,
+						.lane = pe->lane,
+						.code = prev->exit_code,
+						.tid = prev->pid};
 
-			hg_emit(c, cpu, &ex, sizeof(ex), HG_P_SWITCH, now);
+			hg_emit(c, cpu, &ex, sizeof(ex), HG_P_EXIT, now);
 		}
 		hg_task_forget((u64)prev, pe);
 	}

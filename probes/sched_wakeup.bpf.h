@@ -32,7 +32,8 @@ int BPF_PROG(hg_sched_waking, struct task_struct *p)
 	return 0;
 }
 
-HG_INLINE void hg_affinity_check(struct hg_cpu *c, u32 cpu, struct hg_task *e, struct task_struct *p, u64 now)
+HG_INLINE void hg_affinity_check(struct hg_cpu *c, u32 cpu, struct hg_task *e,
+				 struct task_struct *p, u64 now)
 {
 	struct hg_ev_affinity ev = {.time_ns = now, .type = HG_EV_AFFINITY, .lane = e->lane};
 
@@ -112,8 +113,8 @@ int BPF_PROG(hg_sched_wakeup_new, struct task_struct *p)
 		key = (u64)p->group_leader;
 		leader = bpf_map_lookup_elem(&hg_tasks, &key);
 		if (leader && leader->role & (HG_ROLE_LEVEL0 | HG_ROLEF_ALL))
-			e = hg_task_create((u64)p, p->start_boottime, leader->role & ~HG_ROLEF_PROMOTED,
-					   leader->target);
+			e = hg_task_create((u64)p, p->start_boottime,
+					   leader->role & ~HG_ROLEF_PROMOTED, leader->target);
 		else if (hg_all)
 			e = hg_task_create((u64)p, p->start_boottime, HG_ROLEF_ALL, 0);
 	}

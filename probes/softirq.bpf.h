@@ -17,11 +17,18 @@ HG_INLINE bool hg_interval_wanted(struct hg_cpu *c)
 }
 
 /* An interval that cannot wait, because an interrupt found the ring busy. */
-HG_CALLED int hg_interval_aside(struct hg_cpu *c, struct hg_ring_area *r, const struct hg_pending *one)
+HG_CALLED int hg_interval_aside(struct hg_cpu *c, struct hg_ring_area *r,
+				const struct hg_pending *one)
 {
-	struct hg_ev_softirq ev = {.time_ns = one->last_ns, .type = one->type, .ctx = one->ctx, .vec = one->vec,
-				   .lane = one->lane, .nr = one->nr, .dur_ns = one->dur_ns,
-				   .span_ns = one->dur_ns, .count = 1};
+	struct hg_ev_softirq ev = {.time_ns = one->last_ns,
+				   .type = one->type,
+				   .ctx = one->ctx,
+				   .vec = one->vec,
+				   .lane = one->lane,
+				   .nr = one->nr,
+				   .dur_ns = one->dur_ns,
+				   .span_ns = one->dur_ns,
+				   .count = 1};
 
 	if (hg_side_write(c, r, &ev, sizeof(ev)))
 		hg_loss_count(c, hg_event_probe(ev.type), ev.time_ns);
@@ -42,8 +49,9 @@ HG_INLINE void hg_interval_add(struct hg_cpu *c, u32 cpu, const struct hg_pendin
 	}
 	c->busy = 1;
 	barrier();
-	if (run->count && one->dur_ns < HG_SHORT_NS && run->lane == one->lane && run->kind == one->kind &&
-	    run->nr == one->nr && one->last_ns - run->first_ns < HG_RUN_NS_MAX) {
+	if (run->count && one->dur_ns < HG_SHORT_NS && run->lane == one->lane &&
+	    run->kind == one->kind && run->nr == one->nr &&
+	    one->last_ns - run->first_ns < HG_RUN_NS_MAX) {
 		run->count++;
 		run->dur_ns += one->dur_ns;
 		run->last_ns = one->last_ns;
