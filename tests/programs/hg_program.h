@@ -80,17 +80,23 @@ static inline void sleep_us(double us)
 		;
 }
 
-/* Names the calling thread; number < 0: the bare name. The kernel keeps 15 bytes. */
+/* A thread's name, at most the 15 bytes that the kernel keeps; number < 0: the bare name. */
+static inline void thread_comm(char comm[16], const char *name, int number)
+{
+	if (number < 0)
+		snprintf(comm, 16, "%s", name ? name : "");
+	else
+		snprintf(comm, 16, "%.11s-%d", name ? name : "", number % 1000);
+}
+
+/* Names the calling thread; NULL leaves it as it is. */
 static inline void thread_name(const char *name, int number)
 {
 	char comm[16];
 
 	if (!name)
 		return;
-	if (number < 0)
-		snprintf(comm, sizeof(comm), "%s", name);
-	else
-		snprintf(comm, sizeof(comm), "%.11s-%d", name, number % 1000);
+	thread_comm(comm, name, number);
 	prctl(PR_SET_NAME, comm);
 }
 

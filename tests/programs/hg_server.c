@@ -243,7 +243,6 @@ static void serve(struct connection *c)
 
 static void *worker(void *arg)
 {
-	thread_name(opts.worker ? opts.worker : opts.thread, (int)(intptr_t)arg);
 	for (;;) {
 		struct request *r;
 
@@ -308,17 +307,15 @@ static void loop_accept(void)
 
 static void *loop(void *arg)
 {
-	int number = (int)(intptr_t)arg;
+	int epoll = *(int *)arg;
 	struct epoll_event events[64];
 
-	if (number)
-		thread_name(opts.thread, number);
 	for (;;) {
-		int count = epoll_wait(epolls[number], events, 64, -1);
+		int count = epoll_wait(epoll, events, 64, -1);
 
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.ptr)
-				connection_ready(epolls[number], events[i].data.ptr);
+				connection_ready(epoll, events[i].data.ptr);
 			else
 				loop_accept();
 		}
@@ -331,7 +328,6 @@ static void *connection_thread(void *arg)
 	struct connection *c = arg;
 	int state;
 
-	thread_name(opts.thread, (int)c->number);
 	while ((state = request_read(c, 0)) >= 0) {
 		if (state)
 			serve(c);
@@ -340,14 +336,27 @@ static void *connection_thread(void *arg)
 	return NULL;
 }
 
-static void start(void *(*run)(void *), void *arg)
+/* Named from here, so that every thread has its name before the port is announced. */
+static void start(void *(*run)(void *), void *arg, const char *name, unsigned int n)
 {
+	char comm[16];
 	pthread_t thread;
 
 	errno = pthread_create(&thread, NULL, run, arg);
 	if (errno)
 		die("pthread_create");
+	thread_comm(comm, name, (int)n);
+	if (name)
+		pthread_setname_np(thread, comm);
 	pthread_detach(thread);
+}
+
+static void connection_start(struct connection *c)
+{
+	/* c is the thread's once it runs */
+	unsigned int n = c->number;
+
+	start(connection_thread, c, opts.thread, n);
 }
 
 static void listen_start(void)
@@ -365,19 +374,25 @@ static void listen_start(void)
 	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(listener, 1024) || getsockname(listener, (struct sockaddr *)&address, &length))
 		die("cannot listen on %s:%u", opts.address, opts.port);
+	opts.port = ntohs(address.sin_port);
+}
+
+static void announce(void)
+{
 	for (unsigned int i = 0; i < opts.locks; i++)
 		printf("lock: %p\n", (void *)&locks[i]);
-	printf("port: %u\n", ntohs(address.sin_port));
+	printf("port: %u\n", opts.port);
 	fflush(stdout);
 }
 
 static void __attribute__((noreturn)) serve_threads(void)
 {
+	announce();
 	for (;;) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd >= 0)
-			start(connection_thread, connection_make(fd));
+			connection_start(connection_make(fd));
 		else if (errno != EINTR && errno != ECONNABORTED)
 			die("accept");
 	}
@@ -398,10 +413,11 @@ static void serve_loops(void)
 	if (epoll_ctl(epolls[0], EPOLL_CTL_ADD, listener, &event))
 		die("epoll_ctl");
 	for (unsigned int i = 0; opts.model == MODEL_POOL && i < opts.workers; i++)
-		start(worker, (void *)(intptr_t)i);
+		start(worker, NULL, opts.worker ? opts.worker : opts.thread, i);
 	for (unsigned int i = 1; i < opts.loops; i++)
-		start(loop, (void *)(intptr_t)i);
-	loop(NULL);
+		start(loop, &epolls[i], opts.thread, i);
+	announce();
+	loop(&epolls[0]);
 }
 
 int main(int argc, char **argv)
