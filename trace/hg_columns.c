@@ -189,6 +189,7 @@ int hg_columns_encode(struct hg_columns_encoder *e, const struct hg_rows *rows)
 void hg_columns_free(struct hg_columns *c)
 {
 	free(c->times);
+	free(c->values);
 	free(c->kinds);
 	*c = (struct hg_columns){0};
 }
@@ -210,41 +211,51 @@ static const uint8_t *span_take(struct span *s, size_t size)
 	return p;
 }
 
-static int columns_reserve(struct hg_columns *c, uint32_t records, size_t nkinds)
+static int words_reserve(uint64_t **words, size_t *cap, size_t need)
 {
-	if (c->times_cap < records) {
-		uint64_t *times = realloc(c->times, records * sizeof(*times));
+	uint64_t *grown;
 
-		if (!times)
-			return -ENOMEM;
-		c->times = times;
-		c->times_cap = records;
-	}
-	if (c->kinds_cap < nkinds) {
-		struct hg_columns_kind *kinds = realloc(c->kinds, nkinds * sizeof(*kinds));
-
-		if (!kinds)
-			return -ENOMEM;
-		c->kinds = kinds;
-		c->kinds_cap = nkinds;
-	}
+	if (need <= *cap)
+		return 0;
+	grown = realloc(*words, need * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	*words = grown;
+	*cap = need;
 	return 0;
 }
 
-/*
- * Reads one kind's descriptor. planes_out is set to its field descriptors, whose planes are
- * placed later: they lie behind all descriptors.
- */
-static int take_kind(struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
-		     const uint8_t **fields_out, uint8_t *stored_out)
+static int kinds_reserve(struct hg_columns *c, size_t nkinds)
 {
-	const uint8_t *head = span_take(s, 7), *fields;
+	struct hg_columns_kind *kinds;
+
+	if (nkinds <= c->kinds_cap)
+		return 0;
+	kinds = realloc(c->kinds, nkinds * sizeof(*kinds));
+	if (!kinds)
+		return -ENOMEM;
+	c->kinds = kinds;
+	c->kinds_cap = nkinds;
+	return 0;
+}
+
+/* The field descriptors of a kind: as many as are stored. */
+struct fields {
+	const uint8_t *p; /* encoding and planes of each */
+	unsigned int stored;
+};
+
+static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
+		     struct fields *fields)
+{
+	const uint8_t *head = span_take(s, 7);
 	const struct hg_kind_desc *desc;
 
 	if (!head || head[6] > HG_CHUNK_FIELDS_MAX)
 		return -EBADMSG;
-	fields = span_take(s, 2 * (size_t)head[6]);
-	if (!fields)
+	fields->stored = head[6];
+	fields->p = span_take(s, 2 * (size_t)head[6]);
+	if (!fields->p)
 		return -EBADMSG;
 	*k = (struct hg_columns_kind){.kind = hg_get16(head), .count = hg_get32(head + 2)};
 	if (!k->count || k->count > c->records)
@@ -257,18 +268,69 @@ static int take_kind(struct hg_columns *c, struct hg_columns_kind *k, struct spa
 	k->known = desc;
 	k->is_switch = kind_is_switch(k->kind);
 	k->nfields = desc ? HG_MIN(desc->nfields, head[6]) : 0;
-	for (unsigned int f = 0; f < head[6]; f++) {
-		if (fields[2 * f + 1] > 8)
+	for (unsigned int f = 0; f < fields->stored; f++) {
+		if (fields->p[2 * f + 1] > 8)
+			return -EBADMSG;
+		if (f < k->nfields && fields->p[2 * f] > HG_ENC_PREV)
+			return -EBADMSG; /* a known field, encoded in a way that we do not know */
+	}
+	return 0;
+}
+
+/* count values of so many planes to dst, dst + stride, ... */
+static void join_planes(uint64_t *dst, size_t stride, const uint8_t *p, unsigned int planes,
+			uint32_t count)
+{
+	const uint8_t *high = p + count;
+
+	switch (planes) { /* nearly all columns have few */
+	case 0:
+		for (uint32_t i = 0; i < count; i++)
+			dst[i * stride] = 0;
+		return;
+	case 1:
+		for (uint32_t i = 0; i < count; i++)
+			dst[i * stride] = p[i];
+		return;
+	case 2:
+		for (uint32_t i = 0; i < count; i++)
+			dst[i * stride] = p[i] | (uint64_t)high[i] << 8;
+		return;
+	default:
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t v = p[i];
+
+			for (unsigned int k = 1; k < planes; k++)
+				v |= (uint64_t)p[(size_t)k * count + i] << (8 * k);
+			dst[i * stride] = v;
+		}
+	}
+}
+
+static void undo_delta(uint64_t *v, size_t stride, uint32_t count)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < count; i++, v += stride)
+		last = *v = last + unzigzag(*v);
+}
+
+static int take_columns(struct hg_columns_kind *k, struct span *s, const struct fields *fields)
+{
+	for (unsigned int f = 0; f < fields->stored; f++) {
+		uint8_t encoding = fields->p[2 * f], planes = fields->p[2 * f + 1];
+		const uint8_t *p = span_take(s, (size_t)planes * k->count);
+
+		if (!p)
 			return -EBADMSG;
 		if (f >= k->nfields)
 			continue;
-		if (fields[2 * f] > HG_ENC_PREV)
-			return -EBADMSG; /* a known field, encoded in a way that we do not know */
-		k->columns[f].encoding = fields[2 * f];
-		k->columns[f].planes = fields[2 * f + 1];
+		join_planes(k->values + f, k->nfields, p, planes, k->count);
+		if (encoding == HG_ENC_DELTA)
+			undo_delta(k->values + f, k->nfields, k->count);
+		else if (encoding == HG_ENC_PREV)
+			k->prev_fields |= (uint16_t)(1u << f);
 	}
-	*fields_out = fields;
-	*stored_out = head[6];
 	return 0;
 }
 
@@ -281,11 +343,7 @@ static int take_times(struct hg_columns *c, struct span *s, unsigned int planes,
 
 	if (!p)
 		return -EBADMSG;
-	memset(c->times, 0, c->records * sizeof(*c->times));
-	for (unsigned int k = 0; k < planes; k++) {
-		for (uint32_t i = 0; i < c->records; i++)
-			c->times[i] |= (uint64_t)*p++ << (8 * k);
-	}
+	join_planes(c->times, 1, p, planes, c->records);
 	if (c->times[0])
 		return -EBADMSG;
 	for (uint32_t i = 0; i < c->records; i++) {
@@ -310,11 +368,28 @@ static int check_kind_column(const struct hg_columns *c)
 	return 0;
 }
 
+static int reserve_values(struct hg_columns *c)
+{
+	size_t need = 0;
+	int err;
+
+	for (size_t k = 0; k < c->nkinds; k++)
+		need += (size_t)c->kinds[k].count * c->kinds[k].nfields;
+	err = words_reserve(&c->values, &c->values_cap, need);
+	if (err)
+		return err;
+	need = 0;
+	for (size_t k = 0; k < c->nkinds; k++) {
+		c->kinds[k].next = c->kinds[k].values = c->values + need;
+		need += (size_t)c->kinds[k].count * c->kinds[k].nfields;
+	}
+	return 0;
+}
+
 int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint32_t records,
 		    uint64_t first_ns, uint64_t last_ns)
 {
-	const uint8_t *fields[HG_CHUNK_KINDS_MAX];
-	uint8_t stored[HG_CHUNK_KINDS_MAX];
+	struct fields fields[HG_CHUNK_KINDS_MAX];
 	struct span s = {raw, size};
 	const uint8_t *head = span_take(&s, 2);
 	int err;
@@ -325,34 +400,29 @@ int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint3
 	if (!head || head[1] > 8 || !records || records > HG_CHUNK_RECORDS_MAX ||
 	    first_ns > last_ns)
 		return -EBADMSG;
-	err = columns_reserve(c, records, head[0]);
-	if (err)
-		return err;
+	err = kinds_reserve(c, head[0]);
 	c->records = records;
-	for (unsigned int k = 0; k < head[0]; k++) {
-		err = take_kind(c, &c->kinds[k], &s, &fields[k], &stored[k]);
-		if (err)
-			return err;
-	}
+	for (unsigned int k = 0; k < head[0] && !err; k++)
+		err = take_kind(c, &c->kinds[k], &s, &fields[k]);
+	if (err)
+		goto refuse;
 	c->nkinds = head[0];
 	c->kind_column = span_take(&s, records);
-	if (!c->kind_column || check_kind_column(c))
-		return -EBADMSG;
-	err = take_times(c, &s, head[1], first_ns, last_ns);
-	if (err)
-		return err;
-	for (unsigned int k = 0; k < c->nkinds; k++) {
-		for (unsigned int f = 0; f < stored[k]; f++) {
-			const uint8_t *p =
-				span_take(&s, (size_t)fields[k][2 * f + 1] * c->kinds[k].count);
-
-			if (!p)
-				return -EBADMSG;
-			if (f < c->kinds[k].nfields)
-				c->kinds[k].columns[f].base = p;
-		}
-	}
-	return s.size ? -EBADMSG : 0;
+	err = c->kind_column ? check_kind_column(c) : -EBADMSG;
+	/* Only now are the counts known to be true, and with them how much memory is needed. */
+	if (!err)
+		err = words_reserve(&c->times, &c->times_cap, records);
+	if (!err)
+		err = take_times(c, &s, head[1], first_ns, last_ns);
+	if (!err)
+		err = reserve_values(c);
+	for (unsigned int k = 0; k < c->nkinds && !err; k++)
+		err = take_columns(&c->kinds[k], &s, &fields[k]);
+	if (!err && !s.size)
+		return 0;
+refuse:
+	c->records = 0; /* nothing to seek */
+	return err ? err : -EBADMSG;
 }
 
 bool hg_columns_seek_known(struct hg_columns *c)
@@ -362,42 +432,21 @@ bool hg_columns_seek_known(struct hg_columns *c)
 	return c->position < c->records;
 }
 
-static inline uint64_t gather(const struct hg_column *col, uint32_t count, uint32_t position)
-{
-	const uint8_t *p = col->base + position;
-	uint64_t v = 0;
-
-	/* Most columns have one or two planes. */
-	if (!col->planes)
-		return 0;
-	v = *p;
-	for (unsigned int k = 1; k < col->planes; k++) {
-		p += count;
-		v |= (uint64_t)*p << (8 * k);
-	}
-	return v;
-}
-
 void hg_columns_next(struct hg_columns *c, struct hg_record *out)
 {
 	struct hg_columns_kind *k = &c->kinds[c->kind_column[c->position]];
-	unsigned int f;
+	const uint64_t *values = k->next;
+	unsigned int n = k->nfields;
 
 	out->time_ns = c->times[c->position++];
 	out->kind = k->kind;
-	for (f = 0; f < k->nfields; f++) {
-		struct hg_column *col = &k->columns[f];
-		uint64_t v = gather(col, k->count, k->position);
-
-		if (col->encoding == HG_ENC_DELTA)
-			v = col->last += unzigzag(v);
-		else if (col->encoding == HG_ENC_PREV)
-			v ^= c->switch_next;
-		out->f[f] = v;
-	}
-	for (; f < HG_FIELDS_MAX; f++)
+	for (unsigned int f = 0; f < n; f++)
+		out->f[f] = values[f];
+	for (unsigned int f = n; f < HG_FIELDS_MAX; f++)
 		out->f[f] = 0;
+	for (unsigned int bits = k->prev_fields; bits; bits &= bits - 1)
+		out->f[__builtin_ctz(bits)] ^= c->switch_next;
 	if (k->is_switch)
 		c->switch_next = out->f[HG_SWITCH_NEXT];
-	k->position++;
+	k->next += n;
 }

@@ -38,20 +38,15 @@ void hg_columns_encoder_free(struct hg_columns_encoder *e);
 /* Encodes rows (at least one) into e->raw. 0 or -ENOMEM. */
 int hg_columns_encode(struct hg_columns_encoder *e, const struct hg_rows *rows);
 
-struct hg_column {
-	const uint8_t *base; /* plane 0 */
-	uint64_t last;	     /* HG_ENC_DELTA */
-	uint8_t planes;
-	uint8_t encoding;
-};
-
 struct hg_columns_kind {
 	uint16_t kind;
 	uint16_t nfields; /* that this build knows and the chunk has; 0 if the kind is not known */
 	bool known;
 	bool is_switch;
-	uint32_t count, position;
-	struct hg_column columns[HG_FIELDS_MAX];
+	uint16_t prev_fields; /* bits: HG_ENC_PREV, which only the order of the records can undo */
+	uint32_t count;
+	uint64_t *values; /* row by row */
+	const uint64_t *next;
 };
 
 /* A decoder keeps its arrays from chunk to chunk. Zero-initialise, then free. */
@@ -60,6 +55,8 @@ struct hg_columns {
 	const uint8_t *kind_column;
 	uint64_t *times;
 	size_t times_cap;
+	uint64_t *values;
+	size_t values_cap;
 	struct hg_columns_kind *kinds;
 	size_t nkinds, kinds_cap;
 	uint64_t switch_next; /* HG_ENC_PREV */
@@ -73,6 +70,12 @@ void hg_columns_free(struct hg_columns *c);
  */
 int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint32_t records,
 		    uint64_t first_ns, uint64_t last_ns);
+
+/* Memory that c holds, in bytes. */
+static inline size_t hg_columns_bytes(const struct hg_columns *c)
+{
+	return (c->times_cap + c->values_cap) * sizeof(uint64_t);
+}
 
 /* Skips records of unknown kinds; false at the end. */
 bool hg_columns_seek_known(struct hg_columns *c);

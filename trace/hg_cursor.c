@@ -101,19 +101,18 @@ static bool hole_at_end(const struct hg_cursor *c, struct source *s)
 static int load_chunk(struct hg_cursor *c, struct source *s, uint32_t i)
 {
 	const struct hg_chunk_info *info = &c->r->scan.chunks[i];
-	size_t cap = s->raw.cap;
+	size_t before = s->raw.cap + hg_columns_bytes(&s->columns);
 	int err;
 
-	if (info->raw_bytes > cap && c->bytes + info->raw_bytes - cap > CURSOR_BYTES_MAX) {
+	if (c->bytes > CURSOR_BYTES_MAX) {
 		hg_error("%s: its streams need more than 1 GiB of memory at once", c->r->name);
 		return -ENOMEM;
 	}
 	err = hg_reader_chunk_load(c->r, i, &c->buffer, &s->raw);
-	c->bytes += s->raw.cap - cap;
-	if (err)
-		return err;
-	err = hg_columns_open(&s->columns, s->raw.bytes, info->raw_bytes, info->records,
-			      info->first_ns, info->last_ns);
+	if (!err)
+		err = hg_columns_open(&s->columns, s->raw.bytes, info->raw_bytes, info->records,
+				      info->first_ns, info->last_ns);
+	c->bytes += s->raw.cap + hg_columns_bytes(&s->columns) - before;
 	if (err == -EBADMSG)
 		hg_reader_chunk_refuse(c->r, i);
 	return err;
