@@ -16,6 +16,9 @@
 #define GATES_MAX 10
 #define ROWS_MAX  20
 
+/* A refuted cause need not stand out from, but one that holds far more of the time is not understood yet. */
+#define REFUTED_MAX 1.5
+
 const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_serial_thread, &hg_detector_saturated,    &hg_detector_quota,
 	&hg_detector_competitor,    &hg_detector_locking_user, &hg_detector_client_saturated,
@@ -104,7 +107,17 @@ static void figures_lanes(struct hg_attribution *a)
 		a->target_top_util = lane_run_ns(a->target_top) / a->wall_ns;
 		a->target_top_out = hg_outside_lane(a, a->target_top, false);
 	}
+	for (size_t i = 0; i < a->shares.rows_count; i++) {
+		enum hg_blame b = a->shares.rows[i].blame;
+
+		if (b == HG_BLAME_POOL || b == HG_BLAME_POOL_MASK || b == HG_BLAME_PLACEMENT ||
+		    b == HG_BLAME_COMPETITOR || b == HG_BLAME_KSOFTIRQD)
+			a->cpu_wait_share += a->shares.rows[i].total_ns / a->wall_ns;
+	}
 	if (a->client_top) {
+		struct hg_outside delay = hg_outside_lane(a, a->client_top, true);
+
+		a->client_wait = delay.known ? delay.ratio : 0;
 		a->client_top_util = lane_run_ns(a->client_top) / a->wall_ns;
 		a->client_top_out = hg_outside_lane(a, a->client_top, false);
 	}
@@ -478,6 +491,14 @@ static const char *objection(const struct hg_attribution *a, const struct hg_cas
 	if (rival && separation(a, top, rival) <= 0)
 		return hg_arena_printf(a->arena, "%s does not stand out from %s",
 				       case_label(a, top), case_label(a, rival));
+	for (size_t i = 1; i < n; i++) {
+		if (is_refuted(&cases[i]) && cases[i].c.share > REFUTED_MAX * top->c.share)
+			return hg_arena_printf(
+				a->arena,
+				"%s has a much larger share than %s, although it is refuted (%s)",
+				case_label(a, &cases[i]), case_label(a, top),
+				cases[i].c.refuted_by[0]);
+	}
 	return NULL;
 }
 

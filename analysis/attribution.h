@@ -118,6 +118,8 @@ struct hg_attribution {
 		client_run_out;	     /* sums by schedstat, in CPUs */
 	struct hg_outside pool_out;  /* busy share of all online CPUs by /proc/stat */
 	struct hg_outside steal_out; /* steal share of all online CPUs by /proc/stat */
+	double cpu_wait_share;	     /* share of time in which CPUs held the target back */
+	double client_wait; /* share of time in which the client's busiest thread waited for a CPU, by schedstat */
 	double in_service; /* mean number of the target's lanes that serve: active, timer or disk */
 };
 
@@ -127,6 +129,7 @@ struct hg_attribution {
 #define HG_UTIL_POOL_MIN 0.93 /* /proc/stat counts ticks: an all-busy machine shows 95 to 100 % */
 #define HG_UTIL_IDLE_MAX 0.70 /* "nothing is saturated": room for 1.4 times the load */
 #define HG_SHARE_MIN	 0.20 /* below it the removal gains less than 1.25 times */
+#define HG_CPU_WAIT_MAX	 0.10 /* of the time: CPUs do not hold it back */
 #define HG_LITTLE_MIN	 0.75 /* X * R / connections: the client's connections are all waiting */
 
 /* A candidate in the making, with its credit per sub-window. */
@@ -156,6 +159,12 @@ extern const struct hg_detector hg_detector_locking_user;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;
 extern const struct hg_detector hg_detector_none;
+
+/*
+ * True, with a refutation added, if CPUs hold target or client back. That others keep the machine busy is no objection in
+ * itself: the target may get its CPU at once all the same.
+ */
+bool hg_case_refute_busy_cpus(const struct hg_attribution *a, struct hg_case *k);
 
 /* Helpers for detectors. */
 /* Adds a row's sub-windows to the case's share; NULL adds nothing. */

@@ -91,6 +91,23 @@ void hg_case_subject_lane(const struct hg_attribution *a, struct hg_case *k,
 	k->c.subject.name = lane->name;
 }
 
+bool hg_case_refute_busy_cpus(const struct hg_attribution *a, struct hg_case *k)
+{
+	if (!a->pool_out.known || a->pool_out.ratio <= HG_UTIL_POOL_MIN)
+		return false;
+	if (a->cpu_wait_share > HG_CPU_WAIT_MAX)
+		hg_case_refute(a, k,
+			       "the CPUs are busy and hold the target back %.0f %% of the time",
+			       100 * a->cpu_wait_share);
+	else if (a->client_wait > HG_CPU_WAIT_MAX)
+		hg_case_refute(a, k,
+			       "the CPUs are busy and the client waits for one %.0f %% of the time",
+			       100 * a->client_wait);
+	else
+		return false;
+	return true;
+}
+
 const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *lane)
 {
 	const char *label = hg_arena_printf(a->arena, "%s (tid %u)", lane->name, lane->tid);

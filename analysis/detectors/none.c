@@ -67,9 +67,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	k->c.advice = "Offer more load to find the limit.";
 	if (busy > HG_UTIL_IDLE_MAX)
 		hg_case_refute(a, k, "a thread of the target ran %.0f %% of the time", 100 * busy);
-	if (a->pool_out.known && a->pool_out.ratio > HG_UTIL_POOL_MIN)
-		hg_case_refute(a, k, "the CPUs are busy %.0f %% of the time",
-			       100 * a->pool_out.ratio);
+	hg_case_refute_busy_cpus(a, k);
 	if (a->client_top_out.known && a->client_top_out.ratio > HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "the client's busiest thread ran %.0f %% of the time",
 			       100 * a->client_top_out.ratio);

@@ -5,10 +5,13 @@
 
 #include "analysis/attribution.h"
 
+#define OWN_MIN                                                                                    \
+	0.75 /* of the CPUs' busy time: below it others have a good part in the saturation */
+
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
 	const struct hg_blame_row *row = hg_shares_row(&a->shares, HG_BLAME_POOL, 0);
-	double known = a->target_run_ns + a->client_run_ns;
+	double known = a->target_run_ns + a->client_run_ns, busy;
 
 	if (!row)
 		return;
@@ -42,6 +45,12 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	if (a->pool_out.known && a->pool_out.ratio < HG_UTIL_POOL_MIN)
 		hg_case_refute(a, k, "the CPUs were idle %.0f %% of the time",
 			       100 * (1 - a->pool_out.ratio));
+	busy = a->pool_out.ratio * (double)a->cpus_online * a->wall_ns;
+	if (a->pool_out.known && known < OWN_MIN * busy)
+		hg_case_refute(
+			a, k,
+			"programs that are neither target nor client use %.0f %% of the busy time",
+			100 * (1 - known / busy));
 	if (known > 0 && a->target_run_ns < 0.6 * known)
 		hg_case_refute(a, k, "the client uses %.0f %% of the CPU time of both",
 			       100 * a->client_run_ns / known);

@@ -28,9 +28,7 @@ static void refute(const struct hg_attribution *a, struct hg_case *k, double lit
 
 	if (max_util(a) > HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "a thread is busy %.0f %% of the time", 100 * max_util(a));
-	if (a->pool_out.known && a->pool_out.ratio > HG_UTIL_POOL_MIN)
-		hg_case_refute(a, k, "the CPUs are busy %.0f %% of the time",
-			       100 * a->pool_out.ratio);
+	hg_case_refute_busy_cpus(a, k);
 	if (r->offered > 0)
 		hg_case_refute(a, k, "the client offers a fixed rate (%.6g %s)", r->offered,
 			       r->unit);
