@@ -182,26 +182,6 @@ static int probes_start(struct hg_session *s)
 	return err;
 }
 
-/* The writer's thread starts here, after privileges are dropped, so that it has no more than we have. */
-static int writer_start(struct hg_session *s)
-{
-	int err;
-
-	/* While we may still write into any directory. */
-	err = session_output_commit(&s->output, s->opts->output);
-	if (err)
-		return err;
-	session_priority_raise();
-	err = session_privilege_drop();
-	if (err)
-		return err;
-	err = hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
-	if (err)
-		return err;
-	hg_line_store_writer_set(s->lines, s->writer);
-	return 0;
-}
-
 /* -- what the file says about the run itself -- */
 
 /* A word as sh would need it, so that the line can be pasted. */
@@ -279,7 +259,8 @@ static int client_describe(struct hg_session *s)
 	return err ? err : hg_writer_record(s->writer, 0, HG_STREAM_CONTROL, &rec);
 }
 
-static int environment_write(struct hg_session *s)
+/* Read before the priority is raised: it takes a while and is not urgent. */
+static int environment_read(const struct hg_session *s, char **text_out)
 {
 	pid_t command = s->client ? hg_client_pid(s->client) : 0;
 	const struct hg_environment_opts opts = {
@@ -291,22 +272,43 @@ static int environment_write(struct hg_session *s)
 		.no_args = s->opts->no_args,
 	};
 	json_t *environment = hg_environment_collect(&opts);
-	hg_autofree char *text = environment ? json_dumps(environment, JSON_COMPACT) : NULL;
+	char *text = environment ? json_dumps(environment, JSON_COMPACT) : NULL;
 
 	json_decref(environment);
 	if (!text)
 		return -ENOMEM;
-	return hg_writer_blob(s->writer, HG_CHUNK_ENVIRONMENT, 0, HG_STREAM_CONTROL, text,
-			      strlen(text));
+	*text_out = text;
+	return 0;
+}
+
+/* The writer's thread starts after privileges are given up, so that it has no more than we have. */
+static int writer_start(struct hg_session *s)
+{
+	hg_autofree char *environment = NULL;
+	int err;
+
+	/* While we may still write into any directory. */
+	err = session_output_commit(&s->output, s->opts->output);
+	if (!err)
+		err = session_privilege_drop();
+	if (!err)
+		err = environment_read(s, &environment);
+	if (err)
+		return err;
+	session_priority_raise();
+	err = hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
+	if (err)
+		return err;
+	hg_line_store_writer_set(s->lines, s->writer);
+	return hg_writer_blob(s->writer, HG_CHUNK_ENVIRONMENT, 0, HG_STREAM_CONTROL, environment,
+			      strlen(environment));
 }
 
 static int session_describe(struct hg_session *s)
 {
 	int err;
 
-	err = environment_write(s);
-	if (!err)
-		err = hg_probes_describe(s->probes, s->writer, hg_now_ns());
+	err = hg_probes_describe(s->probes, s->writer, hg_now_ns());
 	if (!err)
 		err = client_describe(s);
 	return err;
@@ -365,6 +367,7 @@ static int session_end(struct hg_session *s)
 	if (!err)
 		err = session_mark(s, HG_MARK_END, (uint64_t)s->result->end_reason);
 	s->result->wall_ns = hg_now_ns() - s->begin_ns;
+	hg_probes_detach(s->probes);
 	if (!err)
 		err = session_loop_drain_all(s);
 	if (!err && s->log)

@@ -23,8 +23,8 @@
 struct lane {
 	uint32_t lane, role;
 	pid_t tid, tgid;
-	bool sampled, promoted, wanted;
-	uint32_t seen; /* wakes and holds of this second */
+	bool to_sample, sampled, promoted, over;
+	uint32_t seen; /* 0: no candidate; wakers are told once, holds are counted */
 	UT_hash_handle hh;
 };
 
@@ -61,36 +61,49 @@ static struct lane *lane_find(struct hg_lanes *l, uint32_t id)
 
 static void lane_sample(struct hg_lanes *l, struct lane *lane)
 {
+	lane->to_sample = true;
 	if (!l->sampler || lane->tid <= 0)
 		return;
 	lane->sampled = true;
 	hg_sampler_task_add(l->sampler, lane->lane, lane->tid, lane->tgid, lane->role);
 }
 
-static struct lane *lane_add(struct hg_lanes *l, const struct hg_task_info *task)
+/* A CPU's ring may name a lane before the ring of another has told which task that is. */
+static struct lane *lane_get(struct hg_lanes *l, uint32_t id)
 {
-	struct lane *lane = lane_find(l, task->lane);
+	struct lane *lane = lane_find(l, id);
 
 	if (lane)
 		return lane;
 	lane = calloc(1, sizeof(*lane));
 	if (!lane)
 		return NULL;
-	lane->lane = task->lane;
+	lane->lane = id;
+	HASH_ADD(hh, l->lanes, lane, sizeof(lane->lane), lane);
+	return lane;
+}
+
+static struct lane *lane_know(struct hg_lanes *l, const struct hg_task_info *task)
+{
+	struct lane *lane = lane_get(l, task->lane);
+
+	if (!lane)
+		return NULL;
 	lane->tid = task->tid;
 	lane->tgid = task->tgid;
-	HASH_ADD(hh, l->lanes, lane, sizeof(lane->lane), lane);
+	if (lane->to_sample && !lane->sampled)
+		lane_sample(l, lane);
 	return lane;
 }
 
 static void on_task_new(void *arg, const struct hg_task_info *task)
 {
-	lane_add(arg, task);
+	lane_know(arg, task);
 }
 
 static void on_role_new(void *arg, const struct hg_task_info *task)
 {
-	struct lane *lane = lane_add(arg, task);
+	struct lane *lane = lane_know(arg, task);
 
 	if (!lane)
 		return;
@@ -115,7 +128,7 @@ static void on_task_exit(void *arg, uint32_t id, pid_t tid)
 
 static void on_competitor_seen(void *arg, uint32_t id)
 {
-	struct lane *lane = lane_find(arg, id);
+	struct lane *lane = lane_get(arg, id);
 
 	if (lane && !lane->sampled)
 		lane_sample(arg, lane);
@@ -123,7 +136,7 @@ static void on_competitor_seen(void *arg, uint32_t id)
 
 static void lane_seen(struct hg_lanes *l, uint32_t id, uint32_t times)
 {
-	struct lane *lane = id ? lane_find(l, id) : NULL;
+	struct lane *lane = id ? lane_get(l, id) : NULL;
 
 	if (!lane)
 		return;
@@ -265,16 +278,16 @@ static struct lane *most_seen(struct hg_lanes *l)
 	return best;
 }
 
-static void seen_clear(struct hg_lanes *l)
+/* They stay candidates, for when another one ends. */
+static void over_count(struct hg_lanes *l)
 {
 	struct lane *lane, *tmp;
 
 	HASH_ITER (hh, l->lanes, lane, tmp) {
-		if (lane->seen && !lane->role && !lane->promoted && !lane->wanted) {
-			lane->wanted = true;
+		if (lane->seen && !lane->role && !lane->promoted && !lane->over && lane->tid > 0) {
+			lane->over = true;
 			l->over++;
 		}
-		lane->seen = 0;
 	}
 }
 
@@ -286,14 +299,14 @@ int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_wri
 	while (l->promoted_alive < PROMOTED_MAX && (best = most_seen(l))) {
 		int err = hg_probes_promote(p, w, best->lane);
 
-		best->seen = 0;
 		if (err && err != -ESRCH)
 			return err;
 		best->promoted = true;
 		l->promoted_alive++;
 		l->promoted += !err;
+		l->over -= best->over;
 	}
-	seen_clear(l);
+	over_count(l);
 	if (++l->holders_age_s >= HOLDERS_LIFE_S)
 		holders_forget(l);
 	return 0;

@@ -18,8 +18,6 @@
 
 #define DRAIN_PERIOD_MS	 20
 #define DRAIN_BUDGET	 4096 /* records a ring and round */
-#define RECORD_BYTES_MIN 16   /* no record in a ring is smaller */
-#define RING_BYTES_MAX	 ((size_t)16 << 20)
 #define TICK_PERIOD_MS	 100
 #define TICKS_PER_SECOND 10
 #define TICKS_PER_REPORT 5
@@ -313,21 +311,16 @@ int session_loop_record(struct hg_session *s)
 	return err;
 }
 
-/*
- * The probes still fill the rings, so they are never empty for long: it ends when all that fitted into them at the
- * beginning is taken.
- */
+/* The probes are detached: what is in the rings now is all. */
 int session_loop_drain_all(struct hg_session *s)
 {
-	size_t ring_bytes = HG_MAX(s->opts->ring_bytes_cpu, RING_BYTES_MAX);
-	size_t rounds = ring_bytes / RECORD_BYTES_MIN / DRAIN_BUDGET + 1;
 	uint64_t before;
-	int err = 0;
+	int err;
 
 	do {
 		before = s->events;
 		err = rings_drain(s);
-	} while (!err && s->events - before > DRAIN_BUDGET / 2 && --rounds);
+	} while (!err && s->events != before);
 	return err;
 }
 

@@ -74,7 +74,7 @@ void session_lanes_free(struct hg_lanes *l);
 /* For hg_probes_opts. */
 struct hg_probes_observer session_lanes_observer(struct hg_lanes *l);
 void session_lanes_sampler_set(struct hg_lanes *l, struct hg_sampler *sampler);
-/* Once a second: promotes those that woke level 0 most often, up to the cap. 0 or -errno of the writer. */
+/* Once a second: promotes those that woke level 0 or held its locks, up to the cap. 0 or -errno of the writer. */
 int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_writer *w);
 void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint32_t *over_out);
 

@@ -26,7 +26,8 @@ static const struct capability capabilities[] = {
 	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", true}, /* /proc/TID/syscall, lock words, hidepid */
 	/* /proc and cgroup files that only root may read */
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false},
-	{CAP_KILL, "CAP_KILL", false}, /* end a CMD that runs as --user */
+	{CAP_SYS_NICE, "CAP_SYS_NICE", false}, /* priority, see session_priority_raise */
+	{CAP_KILL, "CAP_KILL", false},	       /* end a CMD that runs as --user */
 };
 
 struct caps {
@@ -99,12 +100,21 @@ static int identity_drop(void)
 	return hg_user_become(&owner);
 }
 
+static void round_robin_set(void)
+{
+	const struct sched_param param = {.sched_priority = 1};
+
+	/* RESET_ON_FORK: threads started later must not run before the benchmark. */
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
+		hg_debug("no real-time priority for draining: %s", strerror(errno));
+}
+
 int session_privilege_switch_only(void)
 {
 	uint32_t words[_LINUX_CAPABILITY_U32S_3] = {0};
 
 	words[CAP_TO_INDEX(CAP_SYS_ADMIN)] |= CAP_TO_MASK(CAP_SYS_ADMIN);
-	session_priority_raise(); /* it is waited for */
+	round_robin_set(); /* it is waited for */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	return caps_keep(words);
@@ -129,11 +139,16 @@ int session_privilege_drop(void)
 
 void session_priority_raise(void)
 {
-	const struct sched_param param = {.sched_priority = 1};
+	uint32_t words[_LINUX_CAPABILITY_U32S_3];
+	struct caps c;
 
-	/* RESET_ON_FORK: the compressing thread must not run before the benchmark. */
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
-		hg_debug("no real-time priority for draining: %s", strerror(errno));
+	round_robin_set();
+	if (caps_get(&c)) /* it had to be kept for this alone */
+		return;
+	for (unsigned int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		words[i] = c.data[i].permitted;
+	words[CAP_TO_INDEX(CAP_SYS_NICE)] &= ~CAP_TO_MASK(CAP_SYS_NICE);
+	caps_keep(words);
 }
 
 void session_files_raise(void)
