@@ -57,17 +57,12 @@ static int own_write(struct hg_session *s, uint64_t now_ns)
 	return hg_writer_record(s->writer, 0, HG_STREAM_SAMPLER, &rec);
 }
 
-int session_sample(struct hg_session *s, bool with_own)
+int session_totals(struct hg_session *s, bool with_own)
 {
 	uint64_t now_ns = hg_now_ns();
-	int err;
+	int err = hg_probes_cpu_totals(s->probes, s->writer, now_ns);
 
-	err = hg_sampler_tick(s->sampler, s->writer, now_ns);
-	if (!err)
-		err = hg_probes_cpu_totals(s->probes, s->writer, now_ns);
-	if (!err && with_own)
-		err = own_write(s, now_ns);
-	return err;
+	return err || !with_own ? err : own_write(s, now_ns);
 }
 
 /* -- before: all that can be wrong is found before anything is attached -- */
@@ -295,6 +290,10 @@ static int writer_start(struct hg_session *s)
 		err = environment_read(s, &environment);
 	if (err)
 		return err;
+	err = session_sampling_open(&s->sampling);
+	if (err)
+		return err;
+	session_lanes_sampling_set(s->lanes, s->sampling);
 	session_priority_raise();
 	err = hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
 	if (err)
@@ -320,10 +319,6 @@ static int session_attach(struct hg_session *s)
 	int err;
 
 	session_files_raise();
-	err = hg_sampler_new(&s->sampler);
-	if (err)
-		return err;
-	session_lanes_sampler_set(s->lanes, s->sampler);
 	err = probes_start(s);
 	if (!err)
 		err = writer_start(s);
@@ -346,7 +341,11 @@ static int session_begin(struct hg_session *s)
 	int err;
 
 	s->own_cpu_begin_ns = session_own_cpu_ns();
-	err = session_sample(s, true);
+	err = session_totals(s, true);
+	if (!err)
+		err = session_sampling_tick(s->sampling, s->writer);
+	if (!err)
+		err = session_loop_wait_samples(s);
 	s->begin_ns = hg_now_ns();
 	if (!err)
 		err = session_mark(s, HG_MARK_BEGIN, 0);
@@ -363,7 +362,11 @@ static int session_end(struct hg_session *s)
 
 	err = session_cost_end(s);
 	if (!err)
-		err = session_sample(s, true);
+		err = session_totals(s, true);
+	if (!err)
+		err = session_sampling_final(s->sampling, s->writer);
+	if (!err)
+		err = session_loop_wait_samples(s);
 	if (!err)
 		err = session_mark(s, HG_MARK_END, (uint64_t)s->result->end_reason);
 	s->result->wall_ns = hg_now_ns() - s->begin_ns;
@@ -397,10 +400,8 @@ static void session_detach(struct hg_session *s)
 		hg_probes_close(s->probes);
 	s->probes = NULL;
 	session_cost_close(&s->cost);
-	session_lanes_sampler_set(s->lanes, NULL);
-	if (s->sampler)
-		hg_sampler_free(s->sampler);
-	s->sampler = NULL;
+	session_lanes_sampling_set(s->lanes, NULL);
+	session_sampling_free(HG_TAKE_PTR(s->sampling));
 }
 
 static int writer_stop(struct hg_session *s)

@@ -44,7 +44,7 @@ struct hg_lanes {
 	struct holder *holders;
 	size_t holders_count;
 	unsigned int holders_age_s;
-	struct hg_sampler *sampler;
+	struct hg_sampling *sampling;
 	uint32_t promoted_alive, promoted, over;
 	ino_t pid_namespace;
 };
@@ -62,10 +62,10 @@ static struct lane *lane_find(struct hg_lanes *l, uint32_t id)
 static void lane_sample(struct hg_lanes *l, struct lane *lane)
 {
 	lane->to_sample = true;
-	if (!l->sampler || lane->tid <= 0)
+	if (!l->sampling || lane->tid <= 0)
 		return;
 	lane->sampled = true;
-	hg_sampler_task_add(l->sampler, lane->lane, lane->tid, lane->tgid, lane->role);
+	session_sampling_task_add(l->sampling, lane->lane, lane->tid, lane->tgid, lane->role);
 }
 
 /* A CPU's ring may name a lane before the ring of another has told which task that is. */
@@ -118,8 +118,8 @@ static void on_task_exit(void *arg, uint32_t id, pid_t tid)
 
 	if (!lane)
 		return;
-	if (lane->sampled)
-		hg_sampler_task_remove(l->sampler, id);
+	if (lane->sampled && l->sampling)
+		session_sampling_task_remove(l->sampling, id);
 	if (lane->promoted)
 		l->promoted_alive--;
 	HASH_DEL(l->lanes, lane);
@@ -331,9 +331,9 @@ int session_lanes_new(struct hg_lanes **out)
 	return 0;
 }
 
-void session_lanes_sampler_set(struct hg_lanes *l, struct hg_sampler *sampler)
+void session_lanes_sampling_set(struct hg_lanes *l, struct hg_sampling *sampling)
 {
-	l->sampler = sampler;
+	l->sampling = sampling;
 }
 
 struct hg_probes_observer session_lanes_observer(struct hg_lanes *l)

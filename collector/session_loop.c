@@ -108,9 +108,12 @@ static int on_tick(struct hg_session *s, uint32_t index)
 		return 0;
 	s->ticks++;
 	second = s->ticks % TICKS_PER_SECOND == 0;
-	err = session_sample(s, second);
+	/* In this order: the stream's times do not decrease, and samples come last. */
+	err = session_totals(s, second);
 	if (!err)
 		err = session_cost_tick(s);
+	if (!err)
+		err = session_sampling_tick(s->sampling, s->writer);
 	if (!err && second)
 		err = session_lanes_promote(s->lanes, s->probes, s->writer);
 	progress_show(s);
@@ -309,6 +312,18 @@ int session_loop_record(struct hg_session *s)
 	}
 	progress_hide(s);
 	return err;
+}
+
+int session_loop_wait_samples(struct hg_session *s)
+{
+	struct pollfd p = {.fd = hg_probes_fd(s->probes), .events = POLLIN};
+	int idle, err = 0;
+
+	while (!err && !(idle = session_sampling_idle(s->sampling))) {
+		poll(&p, 1, 1);
+		err = rings_drain(s);
+	}
+	return err ? err : HG_MIN(idle, 0);
 }
 
 /* The probes are detached: what is in the rings now is all. */

@@ -65,6 +65,24 @@ int session_targets_open(struct hg_targets *t, const pid_t *pids, size_t count);
 void session_targets_gone(struct hg_targets *t, size_t i);
 void session_targets_clear(struct hg_targets *t);
 
+/* -- session_sampling.c: a thread that samples, so that rings never wait for /proc -- */
+
+struct hg_sampling;
+
+/* Starts the thread, with the privileges of the caller. 0 or -errno with one message. */
+int session_sampling_open(struct hg_sampling **out);
+void session_sampling_free(struct hg_sampling *s);
+/* As of hg_sampler, soon. */
+void session_sampling_task_add(struct hg_sampling *s, uint32_t lane, pid_t tid, pid_t tgid,
+			       uint32_t role);
+void session_sampling_task_remove(struct hg_sampling *s, uint32_t lane);
+/* Asks for a sample of everything; asked again before it began, it is one. 0 or the writer's first -errno. */
+int session_sampling_tick(struct hg_sampling *s, struct hg_writer *w);
+/* The last one: of every task. */
+int session_sampling_final(struct hg_sampling *s, struct hg_writer *w);
+/* 1 if all that was asked for is written, 0, or the writer's first -errno. */
+int session_sampling_idle(struct hg_sampling *s);
+
 /* -- session_lanes.c: level 2, and who is sampled -- */
 
 struct hg_lanes;
@@ -73,7 +91,7 @@ int session_lanes_new(struct hg_lanes **out);
 void session_lanes_free(struct hg_lanes *l);
 /* For hg_probes_opts. */
 struct hg_probes_observer session_lanes_observer(struct hg_lanes *l);
-void session_lanes_sampler_set(struct hg_lanes *l, struct hg_sampler *sampler);
+void session_lanes_sampling_set(struct hg_lanes *l, struct hg_sampling *sampling);
 /* Once a second: promotes those that woke level 0 or held its locks, up to the cap. 0 or -errno of the writer. */
 int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_writer *w);
 void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint32_t *over_out);
@@ -107,7 +125,7 @@ struct hg_session {
 	struct hg_client *client;  /* CMD or NULL */
 	struct hg_client_log *log; /* or NULL */
 	struct hg_probes *probes;
-	struct hg_sampler *sampler;
+	struct hg_sampling *sampling;
 	struct hg_writer *writer;
 	struct hg_cost cost;
 	sigset_t signals, signals_before;
@@ -124,8 +142,8 @@ struct hg_session {
 
 /* Writes a MARK of this moment. */
 int session_mark(struct hg_session *s, uint64_t what, uint64_t arg);
-/* One sample of everything, and once a second what hourglass itself uses. */
-int session_sample(struct hg_session *s, bool with_own);
+/* The totals of the CPUs, and once a second what hourglass itself uses. */
+int session_totals(struct hg_session *s, bool with_own);
 /* CPU time of all of hourglass's threads so far. */
 uint64_t session_own_cpu_ns(void);
 
@@ -134,6 +152,8 @@ int session_loop_open(struct hg_session *s);
 void session_loop_close(struct hg_session *s);
 /* Until recording is to end: sets result->end_reason. 0 or -errno of the writer. */
 int session_loop_record(struct hg_session *s);
+/* Empties the rings until the samplers are done with what was asked. 0 or -errno of the writer. */
+int session_loop_wait_samples(struct hg_session *s);
 /* Takes all that the rings hold now. */
 int session_loop_drain_all(struct hg_session *s);
 /* Until CMD has ended and its output is passed on. */

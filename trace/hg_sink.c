@@ -298,6 +298,16 @@ static int start_thread(struct hg_sink *s)
 	return err;
 }
 
+void hg_sink_lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int hg_sink_open(int fd, const char *path, struct hg_sink **out)
 {
 	struct hg_sink *s = calloc(1, sizeof(*s));
@@ -309,7 +319,7 @@ int hg_sink_open(int fd, const char *path, struct hg_sink **out)
 	}
 	s->fd = fd;
 	s->tail = &s->head;
-	pthread_mutex_init(&s->lock, NULL);
+	hg_sink_lock_init(&s->lock);
 	pthread_cond_init(&s->more, NULL);
 	pthread_cond_init(&s->room, NULL);
 	s->offset = HG_FILE_HEADER_SIZE;

@@ -6,6 +6,7 @@
 #ifndef HG_SINK_H
 #define HG_SINK_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,12 @@ struct hg_sink_stats {
 	uint64_t bytes_out, chunks, cpu_ns;
 	size_t queued_bytes_max;
 };
+
+/*
+ * A lock whose holder runs at least as urgently as who waits for it: rings are drained at real-time
+ * priority, and the compressing thread may be preempted for long on a busy machine.
+ */
+void hg_sink_lock_init(pthread_mutex_t *lock);
 
 /* Takes fd, also on failure, and writes the file header that says "not finalised". 0 or -errno. */
 int hg_sink_open(int fd, const char *path, struct hg_sink **out);

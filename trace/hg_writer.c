@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <uthash.h>
@@ -37,6 +38,7 @@ struct job_list {
 };
 
 struct hg_writer {
+	pthread_mutex_t lock;
 	struct hg_sink *sink;
 	struct hg_intern *strings;
 	struct stream *streams, *last;
@@ -222,6 +224,15 @@ static int make_room(struct hg_writer *w, struct stream *s, size_t need)
 	return err;
 }
 
+static void lock_release(pthread_mutex_t **lock)
+{
+	pthread_mutex_unlock(*lock);
+}
+
+#define WRITER_LOCKED(w)                                                                           \
+	__attribute__((cleanup(lock_release))) pthread_mutex_t *hg_locked_ = &(w)->lock;           \
+	pthread_mutex_lock(hg_locked_)
+
 int hg_writer_open(int fd, const char *path, struct hg_writer **out)
 {
 	struct hg_writer *w = calloc(1, sizeof(*w));
@@ -238,6 +249,7 @@ int hg_writer_open(int fd, const char *path, struct hg_writer **out)
 		free(w);
 		return err;
 	}
+	hg_sink_lock_init(&w->lock);
 	list_clear(&w->fresh);
 	list_clear(&w->held);
 	for (size_t i = 0; i < hg_kinds_count; i++) {
@@ -252,6 +264,7 @@ int hg_writer_string(struct hg_writer *w, const char *text, size_t length, uint3
 {
 	char cut[HG_STRING_MAX];
 	int err = hg_sink_error(w->sink);
+	WRITER_LOCKED(w);
 
 	if (err)
 		return err;
@@ -279,6 +292,7 @@ static struct stream *records_stream(struct hg_writer *w, uint16_t machine, uint
 int hg_writer_record(struct hg_writer *w, uint16_t machine, uint32_t stream,
 		     const struct hg_record *rec)
 {
+	WRITER_LOCKED(w);
 	struct stream *s = records_stream(w, machine, stream);
 	unsigned int n = rec->kind < HG_ARRAY_SIZE(w->nfields) ? w->nfields[rec->kind] : 0;
 	uint64_t time = rec->time_ns;
@@ -314,6 +328,7 @@ int hg_writer_record(struct hg_writer *w, uint16_t machine, uint32_t stream,
 
 void hg_writer_lost(struct hg_writer *w, uint16_t machine, uint32_t stream, uint64_t count)
 {
+	WRITER_LOCKED(w);
 	struct stream *s = records_stream(w, machine, stream);
 
 	if (hg_sink_error(w->sink) || !s || (!s->job && open_chunk(w, s)))
@@ -337,12 +352,14 @@ int hg_writer_blob(struct hg_writer *w, uint16_t type, uint16_t machine, uint32_
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, data, size);
+	WRITER_LOCKED(w);
 	return push_bytes(w, stream_key(type, machine, stream), copy, size, 0);
 }
 
 int hg_writer_round(struct hg_writer *w, uint64_t now_ns)
 {
 	int err = hg_sink_error(w->sink);
+	WRITER_LOCKED(w);
 
 	for (struct stream *s = w->streams; s && !err; s = s->hh.next) {
 		if (!s->job)
@@ -369,6 +386,7 @@ int hg_writer_round(struct hg_writer *w, uint64_t now_ns)
 void hg_writer_stats_get(const struct hg_writer *w, struct hg_writer_stats *out)
 {
 	struct hg_sink_stats sink;
+	WRITER_LOCKED((struct hg_writer *)w); /* the lock is no part of what is const */
 
 	hg_sink_stats_get(w->sink, &sink);
 	*out = (struct hg_writer_stats){
@@ -418,6 +436,7 @@ int hg_writer_close(struct hg_writer *w)
 		free(s);
 	}
 	hg_intern_free(w->strings);
+	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return sink_err ? sink_err : err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes a .hgt file. Called by the collector (one thread) and by import.
+ * Writes a .hgt file. Called by the collector and by import; by several threads at once, except open and close.
  * Records are gathered into chunks of one stream, closed at 256 KiB of input or
  * after one second; a thread of the writer compresses and writes them.
  */
@@ -16,11 +16,11 @@
 struct hg_writer;
 
 struct hg_writer_stats {
-	uint64_t records;      /* accepted so far */
-	uint64_t bytes_in;     /* of the chunks' input measure */
-	uint64_t bytes_out;    /* written to the file so far */
+	uint64_t records;   /* accepted so far */
+	uint64_t bytes_in;  /* of the chunks' input measure */
+	uint64_t bytes_out; /* written to the file so far */
 	uint64_t chunks;
-	uint64_t cpu_ns;       /* CPU time of the compressing thread */
+	uint64_t cpu_ns;	 /* CPU time of the compressing thread */
 	size_t queued_bytes_max; /* most that waited for that thread */
 };
 
