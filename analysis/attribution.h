@@ -137,6 +137,8 @@ struct hg_case {
 	struct hg_candidate c;
 	double sub_ns[HG_SUBWINDOWS_MAX];
 	bool credited;
+	bool unjudged; /* time of this blame, which no detector judges */
+	enum hg_blame blame;
 };
 
 /*
@@ -165,6 +167,32 @@ extern const struct hg_detector hg_detector_none;
  * itself: the target may get its CPU at once all the same.
  */
 bool hg_case_refute_busy_cpus(const struct hg_attribution *a, struct hg_case *k);
+
+/* The steps of attribution, in their order. */
+void hg_figures_make(struct hg_attribution *a);
+
+#define HG_GATES_MAX 10
+struct hg_gates {
+	struct hg_gate v[HG_GATES_MAX];
+	size_t n;
+	const char *forbids; /* the first that forbids every verdict */
+	const char
+		*forbids_all_but_none; /* the same, but an idle target may still be called idle */
+	unsigned int lowers;	       /* how many lower the confidence */
+};
+void hg_gates_check(const struct hg_attribution *a, const struct hg_model_session *session,
+		    const struct hg_reader_health *health, struct hg_gates *g);
+const char *hg_gate_advice(const char *name);
+
+#define HG_CASES_MAX 24
+/* Cases of all detectors and of the time that none judges, ranked. */
+size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases);
+void hg_verdict_make(const struct hg_attribution *a, const struct hg_case *cases, size_t n,
+		     const struct hg_gates *g, struct hg_candidate *v);
+void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *v,
+		     struct hg_findings *f);
+
+double hg_lane_run_ns(const struct hg_lane *l);
 
 /* Helpers for detectors. */
 /* Adds a row's sub-windows to the case's share; NULL adds nothing. */

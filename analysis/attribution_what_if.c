@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What removing the limit gains at most, and what would come next. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/attribution.h"
+#include "base/hg_base.h"
+
+struct ceiling {
+	const char *name;
+	double util;
+	const char *class_name, *cause;
+	struct hg_subject subject;
+};
+
+static void next_set(const struct hg_attribution *a, struct hg_what_if *w, const struct ceiling *c)
+{
+	w->next = hg_arena_alloc(a->arena, sizeof(*w->next));
+	if (w->next)
+		*w->next = (struct hg_candidate){
+			.class_name = c->class_name,
+			.cause = c->cause,
+			.subject = c->subject,
+			.share = NAN,
+			.share_low = NAN,
+			.share_high = NAN,
+			.saturation = c->util,
+			.summary = c->name,
+		};
+}
+
+static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v,
+		       struct ceiling *out)
+{
+	size_t n = 0;
+
+	if (a->pool_out.known && strcmp(v->cause ? v->cause : "", "saturated")) {
+		double members =
+			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
+		double util = !strcmp(v->cause ? v->cause : "", "competitor")
+				      ? members
+				      : fmax(members, a->pool_out.ratio);
+
+		out[n] = (struct ceiling){
+			"all CPUs",
+			util,
+			"cpu",
+			"saturated",
+			{.machine = "host", .kind = "cpu-pool", .name = "all CPUs"}};
+		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "%zu CPUs", a->cpus_online);
+		n++;
+	}
+	if (a->target_top && strcmp(v->cause ? v->cause : "", "serial-thread")) {
+		out[n] = (struct ceiling){
+			hg_lane_label(a, a->target_top),
+			a->target_top_util,
+			"cpu",
+			"serial-thread",
+			{.machine = "host", .kind = "thread", .name = a->target_top->name}};
+		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "tid %u",
+			 a->target_top->tid);
+		n++;
+	}
+	if (a->client_top &&
+	    !(!strcmp(v->class_name, "client") && v->cause && !strcmp(v->cause, "saturated"))) {
+		out[n] = (struct ceiling){
+			hg_lane_label(a, a->client_top),
+			a->client_top_util,
+			"client",
+			"saturated",
+			{.machine = "host", .kind = "client", .name = a->client_top->name}};
+		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "tid %u",
+			 a->client_top->tid);
+		n++;
+	}
+	return n;
+}
+
+void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *v,
+		     struct hg_findings *f)
+{
+	struct ceiling c[4], *least = NULL;
+	struct hg_what_if *w;
+	double critical, ceiling = INFINITY;
+	size_t n;
+
+	if (!v->cause)
+		return;
+	w = hg_arena_alloc(a->arena, sizeof(*w));
+	if (!w)
+		return;
+	n = ceilings(a, v, c);
+	for (size_t i = 0; i < n; i++) {
+		double gain = c[i].util > 0 ? 1 / c[i].util - 1 : INFINITY;
+
+		if (gain < ceiling) {
+			ceiling = gain;
+			least = &c[i];
+		}
+	}
+	critical = v->share_high < 1 ? v->share_high / (1 - v->share_high) : INFINITY;
+	w->relieve = hg_arena_printf(a->arena, "%s/%s%s%s", v->class_name, v->cause,
+				     v->subject.name ? ": " : "",
+				     v->subject.name ? v->subject.name : "");
+	w->gain_at_most = fmax(0, fmin(critical, ceiling));
+	if (critical <= ceiling)
+		w->bound_by = hg_arena_printf(a->arena, "critical path: share %.2f / (1 - %.2f)",
+					      v->share_high, v->share_high);
+	else
+		w->bound_by =
+			hg_arena_printf(a->arena, "next limit: %s is busy %.0f %%: 1 / %.2f - 1",
+					least->name, 100 * least->util, least->util);
+	if (least)
+		next_set(a, w, least);
+	f->what_if = w;
+	f->what_if_count = 1;
+}

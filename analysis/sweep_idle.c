@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Time without an active lane goes to what ends it. */
+#include <string.h>
+
+#include "analysis/sweep.h"
+#include "base/hg_base.h"
+
+void hg_sweep_client_account(struct hg_sweep *s, struct hg_sweep_lane *l, uint64_t t)
+{
+	uint64_t from = HG_MAX(l->since_ns, s->idle_start_ns);
+
+	if (l->idle_epoch != s->idle_epoch) {
+		memset(l->idle_ns, 0, sizeof(l->idle_ns));
+		l->idle_epoch = s->idle_epoch;
+	}
+	if (t > from)
+		l->idle_ns[l->leaf] += t - from;
+}
+
+static void idle_give(struct hg_sweep *s, struct hg_blame_row *row, double part)
+{
+	if (!row || part <= 0)
+		return;
+	for (unsigned int i = 0; i <= s->sub; i++)
+		row->sub_ns[i] += s->idle_pending[i] * part;
+}
+
+static void idle_give_client(struct hg_sweep *s, uint32_t sender)
+{
+	struct hg_sweep_lane *l = &s->ls[sender];
+	double sum = 0, busy = 0, timer = 0;
+
+	hg_sweep_client_account(s, l, s->now_ns);
+	for (int i = 0; i < HG_LEAVES; i++) {
+		double ns = (double)l->idle_ns[i];
+
+		sum += ns;
+		if (hg_leaf_is_running((enum hg_leaf)i) || hg_leaf_is_runnable((enum hg_leaf)i) ||
+		    i == HG_LEAF_THROTTLED)
+			busy += ns;
+		else if (i == HG_LEAF_BLOCKED_TIMER)
+			timer += ns;
+	}
+	if (sum <= 0) {
+		idle_give(s, hg_sweep_row(s, HG_BLAME_OTHER, 0), 1);
+		return;
+	}
+	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_BUSY, 0), busy / sum);
+	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_TIMER, 0), timer / sum);
+	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0), (sum - busy - timer) / sum);
+}
+
+/* x86-64: waits of an event loop, in which a thread is ready for the next request. */
+static bool is_event_wait(int sysnr)
+{
+	switch (sysnr) {
+	case 7:	  /* poll */
+	case 23:  /* select */
+	case 232: /* epoll_wait */
+	case 270: /* pselect6 */
+	case 271: /* ppoll */
+	case 281: /* epoll_pwait */
+	case 426: /* io_uring_enter */
+	case 441: /* epoll_pwait2 */
+		return true;
+	default:
+		return false;
+	}
+}
+
+void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
+{
+	uint32_t by = l->by < s->lanes_count ? l->by : 0;
+	bool own = l->ctx == HG_CTX_SOFTIRQ_OWN || l->ctx == HG_CTX_TASK;
+	uint32_t sender = own && by && s->ls[by].client ? by : 0;
+
+	if (s->idle_pending_sum <= 0)
+		return;
+	switch (l->leaf) {
+	case HG_LEAF_BLOCKED_NET:
+	case HG_LEAF_BLOCKED_PEER:
+		/* In softirqs of other contexts the sender is not known; the last known one is the best guess. */
+		if (!sender && !own)
+			sender = s->last_sender;
+		if (sender) {
+			s->last_sender = sender;
+			idle_give_client(s, sender);
+		} else if (l->leaf == HG_LEAF_BLOCKED_NET && !own) {
+			idle_give(s, hg_sweep_row(s, HG_BLAME_NET, 0), 1);
+		} else {
+			idle_give(s, hg_sweep_row(s, HG_BLAME_PEER, by), 1);
+		}
+		break;
+	case HG_LEAF_BLOCKED_TIMER:
+		idle_give(s,
+			  hg_sweep_row(s,
+				       is_event_wait(l->sysnr) || s->net_waiters
+					       ? HG_BLAME_SERVICE
+					       : HG_BLAME_SERIAL_WAIT,
+				       0),
+			  1);
+		break;
+	case HG_LEAF_BLOCKED_DISK:
+		idle_give(s, hg_sweep_row(s, HG_BLAME_DISK, 0), 1);
+		break;
+	default:
+		idle_give(s, hg_sweep_row(s, HG_BLAME_OTHER, 0), 1);
+	}
+	memset(s->idle_pending, 0, sizeof(s->idle_pending));
+	s->idle_pending_sum = 0;
+}
+
+void hg_sweep_idle_rest(struct hg_sweep *s)
+{
+	idle_give(s, hg_sweep_row(s, HG_BLAME_OTHER, 0), 1);
+}
