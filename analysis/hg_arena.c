@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define BLOCK_BYTES ((size_t)16 << 10)
-#define ALIGN       _Alignof(max_align_t)
+#define ALIGN	    _Alignof(max_align_t)
 
 struct block {
 	struct block *next;

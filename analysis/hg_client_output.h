@@ -13,23 +13,24 @@
 
 struct hg_client_point {
 	uint64_t time_ns; /* end of the interval, CLOCK_MONOTONIC */
-	double value;     /* per second, in the interval */
+	double value;	  /* per second, in the interval */
 };
 
 struct hg_client_result {
 	const char *format;    /* "wrk", "regex", ...; NULL: nothing recognised */
-	bool valid;            /* value is set */
-	double value;          /* completions per second */
-	char unit[24];         /* "requests/s", "bit/s", "queries/s" */
+	bool valid;	       /* value is set */
+	double value;	       /* completions per second */
+	char unit[24];	       /* "requests/s", "bit/s", "queries/s" */
 	char source[96];       /* "wrk's output: Requests/sec" */
 	double completed;      /* in all; 0 unknown */
 	double duration_s;     /* as the client says; 0 unknown */
 	double concurrency;    /* connections or outstanding requests; 0 unknown */
-	double threads;        /* 0 unknown */
+	double threads;	       /* 0 unknown */
 	double latency_mean_s; /* 0 unknown */
-	double offered;        /* rate that it was told to offer; 0: as fast as it can (closed loop) or unknown */
-	bool closed_loop;      /* known to send the next request when the last one is answered */
-	double errors;         /* failed or refused, timeouts, non-2xx */
+	/* rate that it was told to offer; 0: as fast as it can (closed loop) or unknown */
+	double offered;
+	bool closed_loop; /* known to send the next request when the last one is answered */
+	double errors;	  /* failed or refused, timeouts, non-2xx */
 	struct hg_client_point *series; /* owned */
 	size_t series_count;
 };

@@ -18,32 +18,47 @@
 
 struct hg_subject {
 	const char *machine; /* "host" */
-	const char *kind;    /* "thread", "process", "cpu-pool", "cgroup", "lock", "client", NULL: no subject */
-	char id[64];         /* "tid 4711", "0x7f..", "/bench/web" */
+	/* "thread", "process", "cpu-pool", "cgroup", "lock", "client", NULL: no subject */
+	const char *kind;
+	char id[64]; /* "tid 4711", "0x7f..", "/bench/web" */
 	const char *name;
 };
 
-enum hg_confidence { HG_CONFIDENCE_NONE = 0, HG_CONFIDENCE_LOW, HG_CONFIDENCE_MEDIUM, HG_CONFIDENCE_HIGH };
+enum hg_confidence {
+	HG_CONFIDENCE_NONE = 0,
+	HG_CONFIDENCE_LOW,
+	HG_CONFIDENCE_MEDIUM,
+	HG_CONFIDENCE_HIGH
+};
 
 struct hg_evidence {
-	const char *text;   /* one sentence with its figure: "nginx (tid 12) ran 97.1 % of 10.0 s" */
-	const char *source; /* "sched_switch events", "/proc/12/task/12/schedstat", "wrk's output" */
-	bool proof;         /* one of the two that the verdict rests on */
-	bool holds;         /* the figure supports the cause */
-	double value;       /* the figure; NAN if it is not one number */
-	double threshold;   /* what it was compared with; NAN */
+	/* one sentence with its figure: "nginx (tid 12) ran 97.1 % of 10.0 s" */
+	const char *text;
+	/* "sched_switch events", "/proc/12/task/12/schedstat", "wrk's output" */
+	const char *source;
+	bool proof;	  /* one of the two that the verdict rests on */
+	bool holds;	  /* the figure supports the cause */
+	double value;	  /* the figure; NAN if it is not one number */
+	double threshold; /* what it was compared with; NAN */
 };
 
 struct hg_candidate {
-	const char *class_name; /* "cpu", "locking", "client", "none", "inconclusive", "unknown", ... */
-	const char *cause;      /* "serial-thread"; NULL for none, inconclusive and unknown */
+	/* "cpu", "locking", "client", "none", "inconclusive", "unknown", ... */
+	const char *class_name;
+	const char *cause; /* "serial-thread"; NULL for none, inconclusive and unknown */
 	struct hg_subject subject;
 	enum hg_confidence confidence;
-	double share, share_low, share_high; /* criticality share with its bootstrap bounds, 0 to 1; NAN unknown */
-	double saturation;                   /* utilisation of the limit, NAN unknown */
-	const char *summary;                 /* one sentence, verdict first */
-	const char *advice;                  /* the experiment that would confirm it, or what to do */
-	const char **chain;                  /* links from the limit to its origin: "mutex 0x..", "held by worker (tid 5)", "asleep in clock_nanosleep" */
+	/* criticality share with its bootstrap bounds, 0 to 1; NAN unknown */
+	double share, share_low, share_high;
+	double saturation;   /* utilisation of the limit, NAN unknown */
+	const char *summary; /* one sentence, verdict first */
+	/* the experiment that would confirm it, or what to do */
+	const char *advice;
+	/*
+	 * links from the limit to its origin: "mutex 0x..", "held by worker (tid 5)", "asleep in
+	 * clock_nanosleep"
+	 */
+	const char **chain;
 	size_t chain_count;
 	struct hg_evidence *evidence;
 	size_t evidence_count;
@@ -53,9 +68,10 @@ struct hg_candidate {
 };
 
 struct hg_what_if {
-	const char *relieve;  /* "serial thread nginx (tid 12)" */
-	double gain_at_most;  /* 0.3 = 30 % more; > 20 or INFINITY is shown as "> 20x"; NAN unknown */
-	const char *bound_by; /* which of the bounds it is, with its formula and figures */
+	const char *relieve; /* "serial thread nginx (tid 12)" */
+	/* 0.3 = 30 % more; > 20 or INFINITY is shown as "> 20x"; NAN unknown */
+	double gain_at_most;
+	const char *bound_by;	   /* which of the bounds it is, with its formula and figures */
 	struct hg_candidate *next; /* class, cause and subject of the next limit; NULL unknown */
 };
 
@@ -72,34 +88,36 @@ struct hg_setup_note {
 /* Where the time went: a line for each lane of target and client, then one "others" line per kind. */
 struct hg_lane_row {
 	const char *machine, *kind; /* "task", "others" */
-	char id[32];                /* tid */
+	char id[32];		    /* tid */
 	const char *name;
-	const char *role;           /* "target", "client", "waker", "competitor" */
+	const char *role; /* "target", "client", "waker", "competitor" */
 	uint64_t wall_ns;
-	uint64_t count;             /* lanes in this row */
-	uint64_t user_ns, kernel_ns; /* split of leaf RUNNING; user = kernel = 0 and split = false: not known */
+	uint64_t count; /* lanes in this row */
+	/* split of leaf RUNNING; user = kernel = 0 and split = false: not known */
+	uint64_t user_ns, kernel_ns;
 	bool split;
 	uint64_t leaf_ns[HG_LEAVES];
 };
 
 /* Memory of a process of the target. */
 struct hg_footprint {
-	const char *name; /* "nginx (pid 12)" */
+	const char *name;	/* "nginx (pid 12)" */
 	uint64_t rss_bytes_max; /* largest sample in the window, or the last one before it */
 };
 
 struct hg_findings {
-	double wall_s;             /* window */
-	double from_s, to_s;       /* from the start of the recording */
+	double wall_s;	     /* window */
+	double from_s, to_s; /* from the start of the recording */
 	unsigned int subwindows;
-	struct hg_client_result client; /* throughput */
-	double host_cpus;          /* CPUs busy on average, by /proc/stat, whole host; NAN */
+	struct hg_client_result client;	 /* throughput */
+	double host_cpus;		 /* CPUs busy on average, by /proc/stat, whole host; NAN */
 	double target_cpus, client_cpus; /* by events */
 	unsigned int cpus_online;
-	uint64_t rss_bytes_max;    /* of the target's processes: sum of each one's largest; 0 unknown */
+	/* of the target's processes: sum of each one's largest; 0 unknown */
+	uint64_t rss_bytes_max;
 	struct hg_footprint *footprints; /* a row for each of them */
 	size_t footprints_count;
-	const char *target_name;   /* "nginx (pid 12, 3 threads)" */
+	const char *target_name; /* "nginx (pid 12, 3 threads)" */
 	struct hg_candidate verdict;
 	struct hg_candidate *candidates; /* ranked; the first may be the verdict */
 	size_t candidates_count;
@@ -113,11 +131,12 @@ struct hg_findings {
 	size_t setup_count;
 	struct hg_losses losses;
 	struct hg_model_session session;
-	double clock_error_ns;     /* of the host: 0 */
-	char health[256];          /* the reader's sentence, "" if the file is in order */
-	json_t *environment;       /* or NULL */
+	double clock_error_ns;	/* of the host: 0 */
+	char health[256];	/* the reader's sentence, "" if the file is in order */
+	json_t *environment;	/* or NULL */
 	struct hg_model *model; /* for names of probes; owned; NULL: probes are shown by number */
-	struct hg_arena *arena; /* owned; all strings and lists above but client's series and environment */
+	/* owned; all strings and lists above but client's series and environment */
+	struct hg_arena *arena;
 };
 
 /* Analyses a file's window. 0 or -errno with one message. */

@@ -36,7 +36,7 @@
 #define HG_SAMPLES_MAX	  (16U << 20)
 #define HG_LINES_MAX	  (1U << 20)
 #define HG_CGROUPS_MAX	  1024U
-#define HG_PROCESSES_MAX 4096U /* further ones have no footprint */
+#define HG_PROCESSES_MAX  4096U /* further ones have no footprint */
 #define HG_PROBES_MAX	  64U
 #define HG_SUBWINDOWS_MAX 1000U
 

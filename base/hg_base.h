@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define HG_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define HG_MIN(a, b)     ((a) < (b) ? (a) : (b))
-#define HG_MAX(a, b)     ((a) > (b) ? (a) : (b))
-#define HG_PRINTF(f, a)  __attribute__((format(printf, f, a)))
+#define HG_MIN(a, b)	 ((a) < (b) ? (a) : (b))
+#define HG_MAX(a, b)	 ((a) > (b) ? (a) : (b))
+#define HG_PRINTF(f, a)	 __attribute__((format(printf, f, a)))
 
 #define HG_NSEC_PER_SEC UINT64_C(1000000000)
 
@@ -57,9 +57,9 @@ static inline void hg_cleanup_closedir(DIR **d)
 		closedir(*d);
 }
 
-#define hg_autofree     __attribute__((cleanup(hg_cleanup_free)))
-#define hg_autoclose    __attribute__((cleanup(hg_cleanup_close)))
-#define hg_autofclose   __attribute__((cleanup(hg_cleanup_fclose)))
+#define hg_autofree	__attribute__((cleanup(hg_cleanup_free)))
+#define hg_autoclose	__attribute__((cleanup(hg_cleanup_close)))
+#define hg_autofclose	__attribute__((cleanup(hg_cleanup_fclose)))
 #define hg_autoclosedir __attribute__((cleanup(hg_cleanup_closedir)))
 
 /* Nanoseconds of CLOCK_MONOTONIC, the clock of every host time in a file. */

@@ -10,7 +10,7 @@
 static unsigned int utf8_decode(const unsigned char *s, uint32_t *out)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned int len = s[0] < 0x80             ? 1
+	unsigned int len = s[0] < 0x80		   ? 1
 			   : (s[0] & 0xe0) == 0xc0 ? 2
 			   : (s[0] & 0xf0) == 0xe0 ? 3
 			   : (s[0] & 0xf8) == 0xf0 ? 4

@@ -7,7 +7,7 @@ enum hg_exit { HG_EXIT_OK = 0, HG_EXIT_FAILED = 1, HG_EXIT_USAGE = 2, HG_EXIT_SP
 
 struct hg_verb {
 	const char *name;
-	const char *help; /* one line */
+	const char *help;		   /* one line */
 	int (*run)(int argc, char **argv); /* argv[0] is "hourglass VERB" */
 };
 

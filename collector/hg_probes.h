@@ -27,20 +27,24 @@ struct hg_task_info {
 /* Told during drain and seed, in the session's thread. Any may be NULL. */
 struct hg_probes_observer {
 	void (*task_new)(void *arg, const struct hg_task_info *task); /* first sight */
-	void (*role_new)(void *arg, const struct hg_task_info *task); /* it is, or becomes, a member: role != 0 */
+	/* it is, or becomes, a member: role != 0 */
+	void (*role_new)(void *arg, const struct hg_task_info *task);
 	void (*task_exit)(void *arg, uint32_t lane, pid_t tid);
 	void (*waker_seen)(void *arg, uint32_t lane); /* lane without role woke one of level 0 */
-	void (*holder_seen)(void *arg, uint32_t waiter_lane, pid_t holder_tid); /* in the waiter's pid namespace */
-	void (*competitor_seen)(void *arg, uint32_t lane); /* lane without role ran where a level 0 lane was runnable */
+	/* in the waiter's pid namespace */
+	void (*holder_seen)(void *arg, uint32_t waiter_lane, pid_t holder_tid);
+	/* lane without role ran where a level 0 lane was runnable */
+	void (*competitor_seen)(void *arg, uint32_t lane);
 	void *arg;
 };
 
 struct hg_probes_opts {
-	bool all;                /* level 3 */
+	bool all;		 /* level 3 */
 	size_t ring_bytes_total; /* cap over all CPUs; 0 = 16 MiB */
-	size_t ring_bytes_cpu;   /* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
-	uint32_t tasks_max;      /* lanes alive at once that the kernel side remembers; 0 = 32768 */
-	uint32_t drop_one_in;    /* tests only: the switch probe drops 1 in N silently; 0 = none */
+	/* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
+	size_t ring_bytes_cpu;
+	uint32_t tasks_max;   /* lanes alive at once that the kernel side remembers; 0 = 32768 */
+	uint32_t drop_one_in; /* tests only: the switch probe drops 1 in N silently; 0 = none */
 	struct hg_probes_observer observer;
 };
 

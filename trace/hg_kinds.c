@@ -3,6 +3,8 @@
 
 #include "base/hg_base.h"
 
+/* One row a kind, which clang-format would spread over many lines. */
+/* clang-format off */
 #define PLAIN(n)  {(n), HG_ENC_PLAIN, HG_SHOW_DEC}
 #define DELTA(n)  {(n), HG_ENC_DELTA, HG_SHOW_DEC}
 #define NS(n)     {(n), HG_ENC_PLAIN, HG_SHOW_NS}
@@ -74,6 +76,7 @@ const struct hg_kind_desc hg_kinds[] = {
 
 	{HG_KIND_LINE, 2, "line", "a line of the client's output", {PLAIN("fd"), STR("text")}},
 };
+/* clang-format on */
 
 const size_t hg_kinds_count = HG_ARRAY_SIZE(hg_kinds);
 

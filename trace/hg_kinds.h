@@ -16,7 +16,7 @@
 /* A record in memory. Times are ns in the clock of the record's stream (host: CLOCK_MONOTONIC). */
 struct hg_record {
 	uint64_t time_ns;
-	uint16_t kind;    /* enum hg_kind */
+	uint16_t kind;	  /* enum hg_kind */
 	uint16_t machine; /* 0 is the host; set by the reader */
 	uint32_t stream;  /* HG_STREAM_*; set by the reader */
 	uint64_t f[HG_FIELDS_MAX];
@@ -26,7 +26,7 @@ struct hg_record {
 enum hg_stream {
 	HG_STREAM_CONTROL = 0, /* definitions and session marks */
 	HG_STREAM_SAMPLER = 1,
-	HG_STREAM_CLIENT = 2,  /* lines of the client's output */
+	HG_STREAM_CLIENT = 2,	/* lines of the client's output */
 	HG_STREAM_CPU0 = 0x100, /* + CPU number: that CPU's ring */
 };
 
@@ -69,6 +69,8 @@ enum hg_kind {
 	HG_KIND_LINE = 64,
 };
 
+/* clang-format takes the comment that names an enum for the end of a line of code. */
+/* clang-format off */
 /* Fields, by kind. A lane is the small id that HG_KIND_TASK introduces; lane 0 is "no lane",
  * HG_LANE_IDLE the idle task of any CPU. "str" is a string id. */
 #define HG_LANE_NONE UINT64_C(0)
@@ -283,6 +285,7 @@ enum { /* TASK_TIMES: utime and stime of /proc/TGID/task/TID/stat: tick-based, o
 	HG_TASK_TIMES_SYSTEM_NS,
 };
 enum { HG_LINE_FD, HG_LINE_TEXT }; /* LINE: fd 1, 2, or 3 = --client-log; TEXT str */
+/* clang-format on */
 
 /* How a column's values become small numbers before the byte planes; on disk. */
 enum hg_encoding {
@@ -304,7 +307,7 @@ enum hg_show {
 struct hg_field_desc {
 	const char *name; /* as in dump and JSON */
 	uint8_t encoding; /* enum hg_encoding */
-	uint8_t show;     /* enum hg_show */
+	uint8_t show;	  /* enum hg_show */
 };
 
 struct hg_kind_desc {

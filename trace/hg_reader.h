@@ -12,7 +12,8 @@
 
 #include "trace/hg_kinds.h"
 
-enum hg_chunk_type { /* on disk, append only */
+/* On disk, append only. */
+enum hg_chunk_type {
 	HG_CHUNK_STRINGS = 1,
 	HG_CHUNK_RECORDS = 2,
 	HG_CHUNK_ENVIRONMENT = 3, /* one JSON object */
@@ -27,9 +28,11 @@ struct hg_chunk_info {
 	uint64_t raw_bytes;  /* after decompression */
 	uint64_t first_ns, last_ns;
 	uint64_t lost;
-	uint64_t sequence;   /* of its type, machine and stream, from 0: a gap is a chunk that is missing */
+	/* of its type, machine and stream, from 0: a gap is a chunk that is missing */
+	uint64_t sequence;
 	uint32_t records;
-	uint32_t raised;     /* records that came with an earlier time than their predecessor's and got that */
+	/* records that came with an earlier time than their predecessor's and got that */
+	uint32_t raised;
 	uint32_t stream;
 	uint16_t machine;
 	uint16_t type;
@@ -37,13 +40,13 @@ struct hg_chunk_info {
 
 /* What is wrong with a file, in numbers; sentences are logged once by hg_reader_open. */
 struct hg_reader_health {
-	bool finalised;        /* recording ended in order */
+	bool finalised; /* recording ended in order */
 	bool index_ok;
-	uint64_t bytes_bad;    /* skipped while looking for the next whole chunk */
-	uint64_t chunks_bad;   /* whole by size, but checksum or content wrong */
+	uint64_t bytes_bad;	 /* skipped while looking for the next whole chunk */
+	uint64_t chunks_bad;	 /* whole by size, but checksum or content wrong */
 	uint64_t chunks_missing; /* gaps in the streams' sequences */
-	uint64_t bytes_cut;    /* of an unfinished chunk at the end */
-	char sentence[256];    /* "" when the file is in order */
+	uint64_t bytes_cut;	 /* of an unfinished chunk at the end */
+	char sentence[256];	 /* "" when the file is in order */
 };
 
 /*
@@ -74,7 +77,8 @@ int hg_reader_blob(struct hg_reader *r, uint16_t type, uint16_t machine, char **
  */
 struct hg_cursor;
 struct hg_cursor_opts {
-	uint64_t from_ns, to_ns; /* chunks wholly outside are skipped, records are not filtered; to_ns 0 = end */
+	/* chunks wholly outside are skipped, records are not filtered; to_ns 0 = end */
+	uint64_t from_ns, to_ns;
 	bool (*want)(void *arg, uint16_t machine, uint32_t stream); /* NULL: all */
 	void *arg;
 };

@@ -12,7 +12,8 @@ static void terminal_escapes_controls(void **state)
 {
 	char out[64];
 
-	assert_string_equal(hg_escape_terminal(out, sizeof(out), "a\033[31mb\n"), "a\\x1b[31mb\\x0a");
+	assert_string_equal(hg_escape_terminal(out, sizeof(out), "a\033[31mb\n"),
+			    "a\\x1b[31mb\\x0a");
 	assert_string_equal(hg_escape_terminal(out, sizeof(out), "\xff\xc3\xa4"), "\\xff\xc3\xa4");
 	/* C1 control (CSI) and a right-to-left override are valid UTF-8 and still change the terminal */
 	assert_string_equal(hg_escape_terminal(out, sizeof(out), "\xc2\x9b"), "\\u{9b}");

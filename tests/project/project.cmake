@@ -6,7 +6,7 @@ set(project_tests ${CMAKE_CURRENT_LIST_DIR})
 hg_test(install LABELS install COMMAND ${project_tests}/install.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_COMMAND})
 hg_test(package LABELS install slow COMMAND ${project_tests}/package.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_CPACK_COMMAND})
 hg_test(documented LABELS project slow COMMAND ${project_tests}/documented.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:hourglass>)
-hg_test(format LABELS style slow COMMAND ${project_tests}/format.sh ${CMAKE_SOURCE_DIR})
+hg_test(format LABELS style COMMAND ${project_tests}/format.sh ${CMAKE_SOURCE_DIR})
 hg_test(paths LABELS style COMMAND ${project_tests}/paths.sh ${CMAKE_SOURCE_DIR})
 hg_test(count LABELS project COMMAND ${project_tests}/count.sh ${CMAKE_SOURCE_DIR})
 
