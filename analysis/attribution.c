@@ -9,22 +9,35 @@
 #include "base/hg_base.h"
 #include "base/hg_log.h"
 
-#define ROWS_MAX 20
+#define ROWS_MAX   20
+#define OTHERS_MIN 0.05 /* of the CPUs */
 
+/* "web (pid 12), 14 threads, busiest worker-3 (tid 17)"; a process goes by the name of its first thread. */
 static const char *target_name(const struct hg_attribution *a)
 {
-	const struct hg_lane *leader = a->target_top;
-	size_t threads = 0;
+	const struct hg_lane *top = a->target_top, *leader = top;
+	const char *busiest = "";
+	size_t threads = 0, processes = 0;
 
-	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
-		if (hg_lane_is_target(&a->lanes[i], a->level_all) &&
-		    a->lanes[i].to_ns > a->lanes[i].from_ns)
-			threads++;
-	}
-	if (!leader)
+	if (!top)
 		return "no task was seen";
-	return hg_arena_printf(a->arena, "%s (pid %u%s), %zu thread%s", leader->name, leader->tgid,
-			       threads > 1 ? " and others" : "", threads, threads == 1 ? "" : "s");
+	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
+		const struct hg_lane *l = &a->lanes[i];
+
+		if (!hg_lane_is_target(l, a->level_all) || l->to_ns <= l->from_ns)
+			continue;
+		threads++;
+		processes += l->tid == l->tgid;
+		if (l->tid == top->tgid)
+			leader = l;
+	}
+	if (leader != top)
+		busiest = hg_arena_printf(a->arena, ", busiest %s", hg_lane_label(a, top));
+	if (processes > 1)
+		return hg_arena_printf(a->arena, "%s (pid %u), %zu processes with %zu threads%s",
+				       leader->name, top->tgid, processes, threads, busiest);
+	return hg_arena_printf(a->arena, "%s (pid %u), %zu thread%s%s", leader->name, top->tgid,
+			       threads, threads == 1 ? "" : "s", busiest);
 }
 
 static void setup_note(const struct hg_attribution *a, struct hg_findings *f, const char *id,
@@ -55,6 +68,14 @@ static void setup_check(const struct hg_attribution *a, struct hg_findings *f)
 		setup_note(
 			a, f, "shared-cpus", "warn",
 			"Client and target ran on the same CPUs: each takes time from the other.");
+	if (a->other_cpus > OTHERS_MIN * (double)a->cpus_online)
+		setup_note(
+			a, f, "other-load", "warn",
+			hg_arena_printf(
+				a->arena,
+				"Programs that are neither target nor client kept %.2f of %zu CPUs "
+				"busy.",
+				a->other_cpus, a->cpus_online));
 	if (a->client_top)
 		setup_note(a, f, "local-client", "info",
 			   "The client runs on the target's machine: it shares caches, memory and "

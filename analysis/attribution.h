@@ -120,6 +120,7 @@ struct hg_attribution {
 	struct hg_outside steal_out; /* steal share of all online CPUs by /proc/stat */
 	double cpu_wait_share;	     /* share of time in which CPUs held the target back */
 	double client_wait; /* share of time in which the client's busiest thread waited for a CPU, by schedstat */
+	double other_cpus; /* CPUs that neither target nor client kept busy, by /proc/stat; 0 unknown */
 	double in_service; /* mean number of the target's lanes that serve: active, timer or disk */
 };
 

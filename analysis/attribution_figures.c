@@ -92,6 +92,8 @@ static void figures_cpus(struct hg_attribution *a)
 		a->pool_out.span_s = a->steal_out.span_s = (double)span / 1e9;
 	}
 	if (a->cpus_online) {
+		a->other_cpus = fmax(0, a->pool_out.ratio -
+						(a->target_run_ns + a->client_run_ns) / a->wall_ns);
 		a->pool_out.ratio = fmin(1, a->pool_out.ratio / (double)a->cpus_online);
 		a->steal_out.ratio /= (double)a->cpus_online;
 	} else {

@@ -98,6 +98,13 @@ void hg_gates_check(const struct hg_attribution *a, const struct hg_model_sessio
 		     100 * a->steal_out.ratio);
 		gate_level(g, a->steal_out.ratio, 0.05, 0.20);
 	}
+	if (a->pool_out.known) {
+		double others = a->other_cpus / (double)a->cpus_online;
+
+		gate(a, g, "other-load", others <= 0.25,
+		     "other programs kept %.2f of %zu CPUs busy", a->other_cpus, a->cpus_online);
+		gate_level(g, others, 0.25, INFINITY);
+	}
 	own = (double)session->own_cpu_ns / a->wall_ns +
 	      (session->bpf_cpus > 0 ? session->bpf_cpus : 0);
 	gate(a, g, "probe-effect", own <= 0.10 * (double)a->cpus_online,

@@ -149,7 +149,7 @@ static const char *case_label(const struct hg_attribution *a, const struct hg_ca
 {
 	if (k->c.cause)
 		return hg_arena_printf(a->arena, "%s/%s", k->c.class_name, k->c.cause);
-	return !strcmp(k->c.class_name, "none") ? "none" : k->c.summary;
+	return !strcmp(k->c.class_name, "none") ? "'nothing limits'" : k->c.summary;
 }
 
 static enum hg_confidence confidence(const struct hg_case *k, const struct hg_gates *g, bool alone)
@@ -252,11 +252,11 @@ static const char *objection(const struct hg_attribution *a, const struct hg_cas
 				       case_label(a, top), case_label(a, rival));
 	for (size_t i = 1; i < n; i++) {
 		if (is_refuted(&cases[i]) && cases[i].c.share > REFUTED_MAX * top->c.share)
-			return hg_arena_printf(
-				a->arena,
-				"%s has a much larger share than %s, although it is refuted (%s)",
-				case_label(a, &cases[i]), case_label(a, top),
-				cases[i].c.refuted_by[0]);
+			return hg_arena_printf(a->arena,
+					       "%s, the largest share, failed its check (%s), and "
+					       "%s, the next, is much smaller",
+					       case_label(a, &cases[i]), cases[i].c.refuted_by[0],
+					       case_label(a, top));
 	}
 	return NULL;
 }

@@ -35,12 +35,10 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 {
 	size_t n = 0;
 
-	if (a->pool_out.known && strcmp(v->cause ? v->cause : "", "saturated")) {
-		double members =
+	if (strcmp(v->cause ? v->cause : "", "saturated")) {
+		/* Only what target and client use: other programs may yield, and a bound must hold then too. */
+		double util =
 			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
-		double util = !strcmp(v->cause ? v->cause : "", "competitor")
-				      ? members
-				      : fmax(members, a->pool_out.ratio);
 
 		out[n] = (struct ceiling){
 			"all CPUs",
@@ -77,12 +75,29 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 	return n;
 }
 
+/* CPU time of target and client for one completion, s. */
+static double cpu_demand_s(const struct hg_attribution *a)
+{
+	return (a->target_run_ns + a->client_run_ns) / a->wall_ns / a->client->value;
+}
+
+/* A closed loop of N requests completes at most N / D: each needs its CPU time one after another. */
+static double closed_loop(const struct hg_attribution *a, const struct hg_candidate *v)
+{
+	const struct hg_client_result *r = a->client;
+
+	if (!r->valid || !r->closed_loop || r->concurrency <= 0 || r->value <= 0 ||
+	    cpu_demand_s(a) <= 0 || (v->cause && !strcmp(v->cause, "too-few-connections")))
+		return INFINITY;
+	return r->concurrency / cpu_demand_s(a) / r->value - 1;
+}
+
 void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *v,
 		     struct hg_findings *f)
 {
 	struct ceiling c[4], *least = NULL;
 	struct hg_what_if *w;
-	double critical, ceiling = INFINITY;
+	double critical, loop, ceiling = INFINITY;
 	size_t n;
 
 	if (!v->cause)
@@ -99,18 +114,26 @@ void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *
 			least = &c[i];
 		}
 	}
+	loop = closed_loop(a, v);
 	critical = v->share_high < 1 ? v->share_high / (1 - v->share_high) : INFINITY;
 	w->relieve = hg_arena_printf(a->arena, "%s/%s%s%s", v->class_name, v->cause,
 				     v->subject.name ? ": " : "",
 				     v->subject.name ? v->subject.name : "");
-	w->gain_at_most = fmax(0, fmin(critical, ceiling));
-	if (critical <= ceiling)
+	w->gain_at_most = fmax(0, fmin(loop, fmin(critical, ceiling)));
+	if (loop < critical && loop < ceiling)
+		w->bound_by = hg_arena_printf(a->arena,
+					      "closed loop: %.0f connections / (%.3g ms CPU of "
+					      "target and client a request) / %.6g - 1",
+					      a->client->concurrency, 1e3 * cpu_demand_s(a),
+					      a->client->value);
+	else if (critical <= ceiling)
 		w->bound_by = hg_arena_printf(a->arena, "critical path: share %.2f / (1 - %.2f)",
 					      v->share_high, v->share_high);
 	else
-		w->bound_by =
-			hg_arena_printf(a->arena, "next limit: %s is busy %.0f %%: 1 / %.2f - 1",
-					least->name, 100 * least->util, least->util);
+		w->bound_by = hg_arena_printf(
+			a->arena,
+			"next limit: target and client keep %s %.0f %% busy: 1 / %.2f - 1",
+			least->name, 100 * least->util, least->util);
 	if (least)
 		next_set(a, w, least);
 	f->what_if = w;

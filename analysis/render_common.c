@@ -24,7 +24,7 @@ const char *hg_cause_gloss(const char *class_name, const char *cause)
 		 "CPU."},
 		{"cpu", "saturated", "All CPUs that the target may use are busy."},
 		{"cpu", "quota",
-		 "A cgroup's CPU limit stops the target, although CPUs would be free."},
+		 "A cgroup's CPU limit stops the target before its work is done."},
 		{"cpu", "competitor",
 		 "Somebody else runs on the CPUs on which the target wants to run."},
 		{"locking", "user", "Threads wait for a lock that another thread holds."},

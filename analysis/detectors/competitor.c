@@ -6,6 +6,7 @@
 
 #include "analysis/attribution.h"
 
+#define SPLIT_MAX 4
 #define NAMES_MAX 64 /* rows are sorted: behind these nobody stands out */
 
 /* Programs that come and go are one competitor: the name whose tasks together stood most in the way. */
@@ -44,6 +45,41 @@ static const struct hg_lane *top_name(const struct hg_attribution *a, double *su
 	return best;
 }
 
+/* "of these waits: cc1 42 %, python3 20 %, 37 others" */
+static void evidence_split(const struct hg_attribution *a, struct hg_case *k, double all)
+{
+	const char *names[SPLIT_MAX] = {0};
+	double sums[SPLIT_MAX] = {0}, rest = all;
+	size_t n = 0, seen = 0;
+	char text[256] = "";
+
+	for (size_t i = 0; i < a->shares.rows_count && seen < NAMES_MAX; i++) {
+		const struct hg_blame_row *r = &a->shares.rows[i];
+		size_t s = 0;
+
+		if (r->blame != HG_BLAME_COMPETITOR)
+			continue;
+		seen++;
+		while (s < n && strcmp(names[s], a->lanes[r->id].name))
+			s++;
+		if (s == SPLIT_MAX)
+			continue;
+		if (s == n)
+			names[n++] = a->lanes[r->id].name;
+		sums[s] += r->total_ns;
+		rest -= r->total_ns;
+	}
+	for (size_t s = 0; s < n; s++) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s%s %.0f %%", s ? ", " : "", names[s],
+			 100 * sums[s] / all);
+	}
+	hg_case_evidence(a, k, false, true, NAN, NAN, "sched_switch and sched_wakeup events",
+			 "who ran while the target waited: %s, others %.0f %%", text,
+			 100 * fmax(0, rest) / all);
+}
+
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
 	const struct hg_lane *lane;
@@ -80,6 +116,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "threads of the target were runnable while other programs ran on their "
 			 "CPU for %.1f %% of the time that counts",
 			 100 * sum / a->wall_ns);
+	evidence_split(a, k, sum);
 	if (a->target_delay_out.known) {
 		k->c.saturation =
 			a->target_run_out.known &&

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analysis/attribution.h"
+#include "analysis/model_syscalls.h"
 
 #define SAMPLES_MIN 0.5 /* at least every second look from outside found a waiter on this lock */
 
@@ -78,6 +79,10 @@ static void describe_holder(const struct hg_attribution *a, struct hg_case *k,
 		hg_case_chain(a, k, "its holder runs (%.0f %%)", 100 * running / sum);
 	else if (hg_leaf_is_runnable((enum hg_leaf)worst))
 		hg_case_chain(a, k, "its holder waits for a CPU (%.0f %%)", 100 * runnable / sum);
+	else if (b->holder_sysnr >= 0 && hg_syscall_find(b->holder_sysnr))
+		hg_case_chain(a, k, "its holder %s in %s (%.0f %%)", leaf_words(worst),
+			      hg_syscall_find(b->holder_sysnr)->name,
+			      100 * b->holder_leaf_ns[worst] / sum);
 	else
 		hg_case_chain(a, k, "its holder %s (%.0f %%)", leaf_words(worst),
 			      100 * b->holder_leaf_ns[worst] / sum);
@@ -116,8 +121,9 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	hg_case_evidence(a, k, true, row->total_ns / a->wall_ns >= HG_SHARE_MIN,
 			 row->total_ns / a->wall_ns, HG_SHARE_MIN,
 			 "sched_switch events with futex arguments",
-			 "the lock set the pace for %.1f %% of the time: others waited while its "
-			 "holder ran, or nobody could run",
+			 "the lock set the pace for %.1f %% of the time: threads waited for it "
+			 "while its holder was "
+			 "at work or asleep and no other thread could run",
 			 100 * row->total_ns / a->wall_ns);
 	if (!lock || !lock->samples) {
 		k->c.unknown_why = "no samples of /proc/TID/syscall";

@@ -17,6 +17,9 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	double sum = 0,
 	       busy = a->target_top_out.known ? a->target_top_out.ratio : a->target_top_util;
 
+	/* A closed loop offers no rate that could be met. */
+	if (r->valid && r->closed_loop)
+		return;
 	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
 		const struct hg_blame_row *row = hg_shares_row(&a->shares, idle[i], 0);
 
@@ -57,10 +60,6 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 				a, k,
 				"its busiest thread ran %.0f %% of the time: not clearly idle",
 				100 * busy);
-	} else if (r->valid && r->closed_loop) {
-		hg_case_refute(a, k,
-			       "the client sends as fast as it is answered: it offers no rate that "
-			       "could be met");
 	} else {
 		k->c.unknown_why = "the client does not say which rate it offers";
 	}

@@ -47,8 +47,10 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	else
 		k->c.unknown_why = "no schedstat samples of the thread";
 	if (run.known && run.ratio < HG_UTIL_SERIAL_MIN)
-		hg_case_refute(a, k, "the thread ran only %.0f %% of the time: it has room",
-			       100 * run.ratio);
+		hg_case_refute(a, k, "the thread ran only %.0f %% of the time%s", 100 * run.ratio,
+			       lane->leaf_ns[HG_LEAF_THROTTLED] > lane->leaf_ns[HG_LEAF_RUNNING] / 4
+				       ? ": a quota throttles it"
+				       : ": it is not always at work");
 	if (run.known && delay.known) {
 		active = run.ratio + delay.ratio;
 		if (active > 0 && delay.ratio > 0.2 * active)

@@ -9,7 +9,8 @@
 
 #include "analysis/attribution.h"
 
-#define IN_SERVICE_MIN 0.6 /* of the connections, as lanes of the target that serve */
+#define CPU_WAIT_PART_MAX 0.5 /* of the idle share */
+#define IN_SERVICE_MIN	  0.6 /* of the connections, as lanes of the target that serve */
 
 static double max_util(const struct hg_attribution *a)
 {
@@ -22,13 +23,15 @@ static double max_util(const struct hg_attribution *a)
 	return util;
 }
 
-static void refute(const struct hg_attribution *a, struct hg_case *k, double little)
+static void refute(const struct hg_attribution *a, struct hg_case *k, double little, double share)
 {
 	const struct hg_client_result *r = a->client;
 
 	if (max_util(a) > HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "a thread is busy %.0f %% of the time", 100 * max_util(a));
-	hg_case_refute_busy_cpus(a, k);
+	/* CPUs that are short as well make it slower; more connections still help while that is the smaller part. */
+	if (a->cpu_wait_share > CPU_WAIT_PART_MAX * share)
+		hg_case_refute_busy_cpus(a, k);
 	if (r->offered > 0)
 		hg_case_refute(a, k, "the client offers a fixed rate (%.6g %s)", r->offered,
 			       r->unit);
@@ -98,7 +101,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 				       r->concurrency, r->concurrency == 1 ? "" : "s");
 	k->c.advice = "Add client connections: throughput should grow with them until something "
 		      "saturates.";
-	refute(a, k, little);
+	refute(a, k, little, sum / a->wall_ns);
 }
 
 const struct hg_detector hg_detector_too_few = {
