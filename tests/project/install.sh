@@ -16,8 +16,10 @@ want=(usr/bin/hourglass
 	usr/share/zsh/vendor-completions/_hourglass
 	usr/share/fish/vendor_completions.d/hourglass.fish
 	usr/share/doc/hourglass/LICENSE
-	usr/share/doc/hourglass/README.md
-	usr/share/doc/hourglass/architecture.md)
+	usr/share/doc/hourglass/README.md)
+for guide in "$source_dir"/docs/*.md; do
+	want+=("usr/share/doc/hourglass/${guide##*/}")
+done
 for page in "$source_dir"/docs/*.[0-9]; do
 	want+=("usr/share/man/man${page##*.}/${page##*/}")
 done
