@@ -11,6 +11,12 @@ mounted=
 cleanup() {
 	local pid
 	exec 2>/dev/null # bash tells who was killed
+	# A server that is killed hard leaves its workers behind.
+	for pid in "${pids[@]}"; do kill "$pid"; done
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		kill -0 "${pids[@]}" || break
+		sleep 0.2
+	done
 	for pid in "${pids[@]}"; do kill -9 "$pid"; done
 	[ -z "$mounted" ] || umount "$mounted"
 	rm -rf "$dir"
