@@ -23,8 +23,7 @@ const char *hg_cause_gloss(const char *class_name, const char *cause)
 		 "One thread carries the work. It is busy all the time and cannot use a second "
 		 "CPU."},
 		{"cpu", "saturated", "All CPUs that the target may use are busy."},
-		{"cpu", "quota",
-		 "A cgroup's CPU limit stops the target before its work is done."},
+		{"cpu", "quota", "A cgroup's CPU limit stops the target before its work is done."},
 		{"cpu", "competitor",
 		 "Somebody else runs on the CPUs on which the target wants to run."},
 		{"locking", "user", "Threads wait for a lock that another thread holds."},

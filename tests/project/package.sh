@@ -32,8 +32,9 @@ program=$work/unpacked/usr/bin/hourglass
 
 depends=$(dpkg-deb -f "$deb" Depends)
 for library in $(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
-	# The library's file may be known under /lib or /usr/lib.
-	package=$(dpkg-query -S "*/$library" 2> /dev/null | sed -n '1s/:.*//p')
+	# The one that is loaded: another architecture's may be installed too. It may be known under /lib or /usr/lib.
+	path=$(ldd "$program" | awk -v l="$library" '$1 == l { print $3 }')
+	package=$(dpkg-query -S "$path" "/usr$path" "${path#/usr}" 2> /dev/null | sed -n '1s/:.*//p')
 	[ -n "$package" ] || { echo "no package holds $library"; status=1; continue; }
 	grep -qE "(^|, )$package( |,|$)" <<< "$depends" || { echo "it needs $library but not $package: $depends"; status=1; }
 done
