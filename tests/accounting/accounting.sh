@@ -99,15 +99,19 @@ esac
 if [ "$case" = quota ]; then group_make || skip "a cgroup with a cpu controller is missing"; fi
 if [ "$case" = nginx ]; then start_nginx; else start "$load" 300 $kinds; fi
 
-# Other work on the machine disturbs the kernel's account as well as ours: one of three tries must do.
+# Other work on the machine disturbs the kernel's account as well as ours: one of three tries must do, and only what
+# happened without such work is a failure.
 for try in 1 2 3; do
 	record
-	"$compare" "$dir/trace" $mode && break
-	[ $try -lt 3 ] || { echo "FAIL: out of bounds three times"; exit 1; }
+	"$compare" "$dir/trace" $mode
+	rc=$?
+	[ $rc != 0 ] || break
 done
+[ $rc != 3 ] || skip "a machine without other work: three times other tasks ran as well"
+[ $rc = 0 ] || { echo "FAIL: out of bounds three times ($rc)"; exit 1; }
 [ -n "$dropped" ] || exit 0
 echo "with one in a hundred switches dropped:"
 record --test-drop-one-in 100
 "$compare" "$dir/trace" $mode
 rc=$?
-[ $rc = 1 ] || { echo "FAIL: dropped switches were not found out ($rc)"; exit 1; }
+[ $rc = 1 ] || [ $rc = 3 ] || { echo "FAIL: dropped switches were not found out ($rc)"; exit 1; }
