@@ -107,8 +107,9 @@ static int on_cpu_times(struct hg_model *m, const struct hg_record *rec)
 
 	if (!c)
 		return err;
-	busy = rec->f[HG_CPU_TIMES_USER] + rec->f[HG_CPU_TIMES_NICE] + rec->f[HG_CPU_TIMES_SYSTEM] +
-	       rec->f[HG_CPU_TIMES_IRQ] + rec->f[HG_CPU_TIMES_SOFTIRQ] + rec->f[HG_CPU_TIMES_STEAL];
+	/* Wall less idle and iowait: these are measured where the tick stops (get_cpu_idle_time_us()), while user, system
+	 * and the rest are counted in ticks on common configurations, and miss what begins and ends between them. */
+	busy = rec->time_ns - rec->f[HG_CPU_TIMES_IDLE] - rec->f[HG_CPU_TIMES_IOWAIT];
 	return hg_series_add(m, &c->proc_stat, rec->time_ns, busy, rec->f[HG_CPU_TIMES_STEAL]);
 }
 

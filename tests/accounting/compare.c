@@ -23,7 +23,6 @@
 #define UNKNOWN_MAX   0.1 /* of wall */
 #define SPAN_MIN_NS   (5 * HG_NSEC_PER_SEC)
 #define OTHERS_MAX    0.2 /* CPUs */
-#define CPUS_MAX      1024
 
 static int failures;
 
@@ -123,60 +122,22 @@ static void check_lanes(struct hg_model *m, struct totals *t)
 	      UNKNOWN_MAX);
 }
 
-/* /proc/stat of one CPU within the window: first and last sample. */
-struct cpu_samples {
-	uint64_t first_ns, last_ns, first_idle_ns, last_idle_ns;
-};
-
-/*
- * Busy by /proc/stat is wall less idle and iowait: these are measured (get_cpu_idle_time_us()), while
- * user, system and the rest are counted in ticks on common configurations.
- */
-static bool read_proc_stat(struct hg_reader *r, const struct hg_model *m, struct cpu_samples *cpus)
-{
-	struct hg_cursor *c __attribute__((cleanup(hg_cursor_closep))) = NULL;
-	struct hg_cursor_opts opts = {0};
-	const struct hg_record *rec;
-
-	if (hg_cursor_open(r, &opts, &c))
-		return false;
-	while (hg_cursor_next(c, &rec) > 0) {
-		uint64_t idle_ns = rec->f[HG_CPU_TIMES_IDLE] + rec->f[HG_CPU_TIMES_IOWAIT];
-		struct cpu_samples *cpu = &cpus[rec->f[HG_CPU_TIMES_CPU] % CPUS_MAX];
-
-		if (rec->kind != HG_KIND_CPU_TIMES || rec->time_ns < hg_model_from_ns(m) ||
-		    rec->time_ns > hg_model_to_ns(m))
-			continue;
-		if (!cpu->first_ns) {
-			cpu->first_ns = rec->time_ns;
-			cpu->first_idle_ns = idle_ns;
-		}
-		cpu->last_ns = rec->time_ns;
-		cpu->last_idle_ns = idle_ns;
-	}
-	return true;
-}
-
 /* Returns how many CPUs were busy. */
-static double check_cpus(struct hg_reader *r, const struct hg_model *m)
+static double check_cpus(const struct hg_model *m)
 {
-	static struct cpu_samples samples[CPUS_MAX];
+	uint64_t from = hg_model_from_ns(m), to = hg_model_to_ns(m);
 	double ours = 0, theirs = 0, wall = 0;
 	const struct hg_cpu *cpus;
 	size_t n = hg_model_cpus(m, &cpus);
 
-	if (!read_proc_stat(r, m, samples))
-		exit(2);
-	for (size_t i = 0; i < n && i < CPUS_MAX; i++) {
-		const struct cpu_samples *s = &samples[i];
-		uint64_t busy, span;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t busy, kernel, span, kernel_span;
 
-		if (s->last_ns <= s->first_ns || !hg_series_delta(&cpus[i].probe_busy, s->first_ns,
-								  s->last_ns, &busy, NULL, &span))
+		if (!hg_series_delta(&cpus[i].probe_busy, from, to, &busy, NULL, &span) ||
+		    !hg_series_delta(&cpus[i].proc_stat, from, to, &kernel, NULL, &kernel_span))
 			continue;
 		ours += (double)busy / (double)span;
-		theirs += 1 - (double)(s->last_idle_ns - s->first_idle_ns) /
-				      (double)(s->last_ns - s->first_ns);
+		theirs += (double)kernel / (double)kernel_span;
 		wall++;
 	}
 	if (!wall) {
@@ -221,7 +182,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || hg_reader_open(argv[1], &r) || hg_model_load(r, &opts, &m))
 		return 2;
 	check_lanes(m, &t);
-	others = check_cpus(r, m) - (double)t.run / (double)t.span_max;
+	others = check_cpus(m) - (double)t.run / (double)t.span_max;
 	if (argc > 2 && !strcmp(argv[2], "throttled"))
 		check_throttled(m, &t);
 	hg_model_losses(m, &losses);
