@@ -268,6 +268,15 @@ void hg_verdict_make(const struct hg_attribution *a, const struct hg_case *cases
 	const char *forbids, *why;
 	bool none;
 
+	/* Without any client, an idle target can still be called idle. */
+	none = n && !strcmp(top->c.class_name, "none") && !a->client->format && !a->client_top;
+	forbids = g->forbids ? g->forbids : none ? NULL : g->forbids_all_but_none;
+	if (forbids) {
+		no_verdict(a, v, "inconclusive", cases, n,
+			   hg_arena_printf(a->arena, "gate '%s' failed", forbids),
+			   hg_gate_advice(forbids));
+		return;
+	}
 	if (!n || is_refuted(top) ||
 	    (!strcmp(top->c.class_name, "unknown") && top->c.share < HG_SHARE_MIN)) {
 		no_verdict(a, v, "unknown", cases, n,
@@ -276,21 +285,11 @@ void hg_verdict_make(const struct hg_attribution *a, const struct hg_case *cases
 			   "Look at the refuted causes below and at where the time went.");
 		return;
 	}
-	/* Without any client, an idle target can still be called idle. */
-	none = !strcmp(top->c.class_name, "none") && !a->client->format && !a->client_top;
-	forbids = g->forbids ? g->forbids : none ? NULL : g->forbids_all_but_none;
-	if (forbids) {
-		no_verdict(a, v, "inconclusive", cases, n,
-			   hg_arena_printf(a->arena, "gate '%s' failed", forbids),
-			   hg_gate_advice(forbids));
-		return;
-	}
 	why = objection(a, cases, n);
 	if (why) {
 		no_verdict(a, v, "inconclusive", cases, n, why,
 			   "Look at the candidates below; record for longer or on a quieter "
-			   "machine if their "
-			   "shares are close.");
+			   "machine if their shares are close.");
 		return;
 	}
 	*v = top->c;

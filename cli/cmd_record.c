@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,7 +20,7 @@
 #define PIDS_MAX	   256
 #define DURATION_S_MAX	   1e7
 #define RING_BYTES_CPU_MIN ((size_t)16 << 10)
-#define RING_BYTES_CPU_MAX ((size_t)1 << 30)
+#define RING_BYTES_CPU_MAX ((size_t)512 << 20)
 
 enum { OPT_USER = 0x100, OPT_CLIENT, OPT_CLIENT_REGEX, OPT_CLIENT_LOG, OPT_NO_ARGS, OPT_DROP };
 
@@ -148,19 +147,11 @@ static void ring_parse(struct record_args *a, const char *text)
 
 static void regex_parse(struct record_args *a, const char *text)
 {
-	char why[128];
-	regex_t regex;
-	int err = regcomp(&regex, text, REG_EXTENDED);
+	const char *why = hg_client_regex_check(text);
 
 	a->session.client_regex = text;
-	if (err) {
-		regerror(err, &regex, why, sizeof(why));
-		usage_error(a, "--client-regex '%s': %s", text, why);
-		return;
-	}
-	if (regex.re_nsub < 1)
-		usage_error(a, "--client-regex '%s' has no group (...) around the number", text);
-	regfree(&regex);
+	if (why)
+		usage_error(a, "--client-regex '%s' %s", text, why);
 }
 
 static void client_parse(struct record_args *a, const char *text)

@@ -16,6 +16,7 @@
 #include "collector/hg_cgroup.h"
 #include "collector/hg_probes.h"
 #include "collector/probes_table.h"
+#include "collector/session_parts.h"
 
 #define ADD(state, id, remedy, ...) check_add(c, HG_CHECK_RECORD, state, id, remedy, __VA_ARGS__)
 
@@ -295,10 +296,23 @@ static void probes_check(struct hg_check *c)
 		    "the probes cannot be loaded: %s", strerror(-r));
 }
 
+static void pid_namespace_check(struct hg_check *c)
+{
+	if (hg_in_pid_namespace())
+		ADD(HG_CHECK_NO, "pid-namespace",
+		    "run hourglass on the host, or give the container the host's pids "
+		    "(--pid=host); "
+		    "all tasks (-a) can be recorded",
+		    "a pid namespace of its own: the probes see the host's pids");
+	else
+		ADD(HG_CHECK_YES, "pid-namespace", NULL, "the host's");
+}
+
 void check_record(struct hg_check *c, json_t *env)
 {
 	kernel_check(c);
 	privileges_check(c);
+	pid_namespace_check(c);
 	btf_check(c);
 	lockdown_check(c, env);
 	bpf_check(c);

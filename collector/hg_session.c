@@ -110,6 +110,14 @@ static int session_prepare(struct hg_session *s)
 	int err;
 
 	err = session_privilege_check();
+	if (!err && hg_in_pid_namespace() && !(o->all && !o->pids_count)) {
+		hg_error("cannot record a process from within a pid namespace: the probes see the "
+			 "host's "
+			 "pids; run hourglass on the host, give the container the host's "
+			 "(--pid=host), or "
+			 "record all tasks (-a)");
+		err = -ENOTSUP;
+	}
 	if (!err)
 		err = session_targets_open(&s->targets, o->pids, o->pids_count);
 	if (!err)
@@ -375,6 +383,9 @@ static int session_end(struct hg_session *s)
 		err = session_loop_drain_all(s);
 	if (!err && s->log)
 		err = hg_client_log_end(s->log);
+	/* With a CMD its output may go on: the client ends the store. */
+	if (!err && !s->client)
+		err = hg_line_store_end(s->lines);
 	return err;
 }
 

@@ -60,6 +60,8 @@ struct hg_targets {
 };
 
 /* A pid of a thread stands for its process. -ESRCH with one message that names the pid. */
+/* We are in a pid namespace of our own: pids here are not those that the probes see. */
+bool hg_in_pid_namespace(void);
 int session_targets_open(struct hg_targets *t, const pid_t *pids, size_t count);
 /* Marks target i as gone. */
 void session_targets_gone(struct hg_targets *t, size_t i);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/hg_base.h"
@@ -54,6 +55,14 @@ static int target_open(struct hg_targets *t, pid_t pid)
 	t->count++;
 	t->alive++;
 	return 0;
+}
+
+/* The probes see pids of the initial namespace; PROC_PID_INIT_INO is its inode, in every kernel. */
+bool hg_in_pid_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino != 0xeffffffcU;
 }
 
 int session_targets_open(struct hg_targets *t, const pid_t *pids, size_t count)

@@ -47,13 +47,15 @@ static const char *dangerous(const char *regex)
 	return NULL;
 }
 
+/* A longer line is not looked at: cut, it might end within the number. */
 static bool match(const regex_t *re, const char *line, double *out)
 {
 	char copy[LINE_MAX_CHARS];
 	regmatch_t groups[2];
 	const char *p;
 
-	snprintf(copy, sizeof(copy), "%s", line);
+	if ((size_t)snprintf(copy, sizeof(copy), "%s", line) >= sizeof(copy))
+		return false;
 	if (regexec(re, copy, 2, groups, 0) || groups[1].rm_so < 0)
 		return false;
 	copy[groups[1].rm_eo] = '\0';
@@ -61,20 +63,39 @@ static bool match(const regex_t *re, const char *line, double *out)
 	return hg_client_number(&p, out) && !p[strspn(p, " \t")];
 }
 
+/* NULL and re to be freed, or why not. */
+static const char *compile(const char *regex, regex_t *re)
+{
+	const char *why = dangerous(regex);
+
+	if (why)
+		return why;
+	if (regcomp(re, regex, REG_EXTENDED))
+		return "is not a POSIX extended regular expression";
+	if (re->re_nsub)
+		return NULL;
+	regfree(re);
+	return "has no group (...) for the number";
+}
+
+const char *hg_client_regex_check(const char *regex)
+{
+	regex_t re;
+	const char *why = compile(regex, &re);
+
+	if (!why)
+		regfree(&re);
+	return why;
+}
+
 bool hg_client_regex(const struct hg_line *lines, size_t count, const char *regex,
 		     struct hg_client_result *out)
 {
-	const char *why = dangerous(regex);
-	double value, sum = 0;
 	regex_t re;
+	const char *why = compile(regex, &re);
+	double value, sum = 0;
 	size_t n = 0;
 
-	if (!why && regcomp(&re, regex, REG_EXTENDED))
-		why = "is not a POSIX extended regular expression";
-	else if (!why && !re.re_nsub) {
-		regfree(&re);
-		why = "has no group (...) for the number";
-	}
 	if (why) {
 		snprintf(out->source, sizeof(out->source), "--client-regex %s", why);
 		return false;

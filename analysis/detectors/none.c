@@ -5,6 +5,7 @@
 
 #include "analysis/attribution.h"
 
+#define RAN_MIN 1e-5 /* of the time: an idle server still looks around now and then */
 #define MET_MIN 0.95 /* of the offered load */
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
@@ -50,6 +51,8 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 		if (met < MET_MIN)
 			hg_case_refute(a, k, "only %.0f %% of the offered load is served",
 				       100 * met);
+	} else if (alone && a->target_run_ns < RAN_MIN * a->wall_ns) {
+		hg_case_refute(a, k, "the target never ran: it may be stopped, or nobody uses it");
 	} else if (alone && a->target_top_out.known) {
 		hg_case_evidence(a, k, true, busy < HG_UTIL_IDLE_MAX / 2, busy,
 				 HG_UTIL_IDLE_MAX / 2, "/proc/PID/task/*/schedstat of the target",
@@ -66,7 +69,9 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	k->c.advice = "Offer more load to find the limit.";
 	if (busy > HG_UTIL_IDLE_MAX)
 		hg_case_refute(a, k, "a thread of the target ran %.0f %% of the time", 100 * busy);
-	hg_case_refute_busy_cpus(a, k);
+	/* A load that is met is proof enough that no CPU was short. */
+	if (!(r->valid && r->offered > 0))
+		hg_case_refute_busy_cpus(a, k);
 	if (a->client_top_out.known && a->client_top_out.ratio > HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "the client's busiest thread ran %.0f %% of the time",
 			       100 * a->client_top_out.ratio);
