@@ -281,8 +281,6 @@ static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, stru
 static void join_planes(uint64_t *dst, size_t stride, const uint8_t *p, unsigned int planes,
 			uint32_t count)
 {
-	const uint8_t *high = p + count;
-
 	switch (planes) { /* nearly all columns have few */
 	case 0:
 		for (uint32_t i = 0; i < count; i++)
@@ -294,7 +292,7 @@ static void join_planes(uint64_t *dst, size_t stride, const uint8_t *p, unsigned
 		return;
 	case 2:
 		for (uint32_t i = 0; i < count; i++)
-			dst[i * stride] = p[i] | (uint64_t)high[i] << 8;
+			dst[i * stride] = p[i] | (uint64_t)p[count + i] << 8;
 		return;
 	default:
 		for (uint32_t i = 0; i < count; i++) {
@@ -370,7 +368,7 @@ static int check_kind_column(const struct hg_columns *c)
 
 static int reserve_values(struct hg_columns *c)
 {
-	size_t need = 0;
+	size_t need = 1; /* never none: of unknown kinds nothing is kept */
 	int err;
 
 	for (size_t k = 0; k < c->nkinds; k++)

@@ -492,6 +492,66 @@ static void mutated_with_right_checksum(void **state)
 	original_free(&o);
 }
 
+/* Where the last kind's descriptor begins, in a payload that is right. */
+static size_t last_descriptor(const uint8_t *raw)
+{
+	size_t at = 2;
+
+	for (unsigned int k = 1; k < raw[0]; k++)
+		at += 7 + 2 * (size_t)raw[at + 6];
+	return at;
+}
+
+/*
+ * A file of a later version: a kind that this one does not know, a field more (in an encoding of its
+ * own). And of an earlier one: a field less.
+ */
+static void other_kinds_and_fields(void **state)
+{
+	static uint8_t raw[HG_CHUNK_RAW_MAX];
+	struct original o;
+
+	original_make(&o, 24, 4000, 500);
+	for (unsigned int i = 0; i < 3 * o.nchunks; i++) {
+		size_t c = i / 3, size, raw_size, at, end;
+		const uint8_t *chunk = o.bytes + o.chunks[c].offset;
+		hg_autofree uint8_t *bytes = NULL;
+		struct sample_list before = {0}, after = {0};
+		struct hg_chunk_header h;
+		uint32_t count;
+
+		assert_int_equal(hg_chunk_header_unpack(chunk, &h), 0);
+		if (h.type != HG_CHUNK_RECORDS)
+			continue;
+		raw_size = chunk_raw(chunk, &h, raw, sizeof(raw));
+		at = last_descriptor(raw);
+		count = hg_get32(raw + at + 2);
+		end = at + 7 + 2 * (size_t)raw[at + 6];
+		assert_true(oracle_decode(raw, raw_size, &h, &before));
+		if (i % 3 == 0) {
+			hg_put16(raw + at, 60000);
+		} else if (i % 3 == 1) {
+			memmove(raw + end + 2, raw + end, raw_size - end);
+			raw[at + 6]++;
+			raw[end] = 99;
+			raw[end + 1] = 1;
+			memset(raw + raw_size + 2, 0xaa, count);
+			raw_size += 2 + count;
+		} else {
+			raw_size -= 2 + (size_t)raw[end - 1] * count;
+			raw[at + 6]--;
+			memmove(raw + end - 2, raw + end, raw_size - (end - 2));
+		}
+		assert_true(oracle_decode(raw, raw_size, &h, &after));
+		assert_int_equal(after.n, i % 3 == 0 ? before.n - count : before.n);
+		bytes = replace_chunk(&o, c, raw, raw_size, NULL, 0, &size);
+		check_mutation(&o, bytes, size);
+		sample_list_free(&before);
+		sample_list_free(&after);
+	}
+	original_free(&o);
+}
+
 /* Strings: a mutated chunk is refused, or says what its bytes say; the others stay as they are. */
 static void mutated_strings_with_right_checksum(void **state)
 {
@@ -642,6 +702,7 @@ int main(void)
 		cmocka_unit_test(bytes_taken_out_of_the_middle),
 		cmocka_unit_test(chunk_inside_a_chunk_is_none),
 		cmocka_unit_test(mutated_with_right_checksum),
+		cmocka_unit_test(other_kinds_and_fields),
 		cmocka_unit_test(mutated_strings_with_right_checksum),
 		cmocka_unit_test(mutated_headers_with_right_checksum),
 		cmocka_unit_test(shrinking_file_is_no_crash),
