@@ -2,7 +2,7 @@
 /*
  * Records of one stream as columns, and back: the payload of a RECORDS chunk
  * before compression. The writer fills rows and its thread encodes them; the
- * cursor of the reader decodes one record at a time. Used inside trace/ only.
+ * cursor of the reader decodes a chunk when it comes to it. Used inside trace/ only.
  */
 #ifndef HG_COLUMNS_H
 #define HG_COLUMNS_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "trace/hg_kinds.h"
+#include "trace/hg_links.h"
 
 /* Input measure at which a chunk is closed: bytes of rows. */
 #define HG_ROWS_BYTES_MAX (256u << 10)
@@ -26,39 +27,59 @@ struct hg_rows {
 
 void hg_rows_free(struct hg_rows *rows);
 
+#define HG_SEAMS_MAX 1024
+
 /* Reused between chunks by the thread that encodes. Zero-initialise, then free. */
 struct hg_columns_encoder {
 	uint64_t *values;
 	size_t values_cap;
+	struct hg_links links;
 	uint8_t *raw; /* result */
 	size_t raw_cap, raw_size;
+	/* Offsets in raw where the statistics of the bytes change: good ends of compression blocks. */
+	uint32_t seams[HG_SEAMS_MAX];
+	unsigned int nseams;
 };
 
 void hg_columns_encoder_free(struct hg_columns_encoder *e);
 /* Encodes rows (at least one) into e->raw. 0 or -ENOMEM. */
 int hg_columns_encode(struct hg_columns_encoder *e, const struct hg_rows *rows);
 
+/* Zigzag: small differences of either sign become small numbers. */
+static inline uint64_t hg_zigzag(uint64_t difference)
+{
+	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
+}
+static inline uint64_t hg_unzigzag(uint64_t v)
+{
+	return v >> 1 ^ -(v & 1);
+}
+static inline bool hg_kind_is_switch(uint16_t kind)
+{
+	return kind == HG_KIND_SWITCH || kind == HG_KIND_SWITCH_BLOCK;
+}
+
 struct hg_columns_kind {
 	uint16_t kind;
 	uint16_t nfields; /* that this build knows and the chunk has; 0 if the kind is not known */
 	bool known;
 	bool is_switch;
-	uint16_t prev_fields; /* bits: HG_ENC_PREV, which only the order of the records can undo */
+	uint16_t prev_fields;  /* bits: HG_ENC_PREV, which only the order of all records can undo */
+	uint16_t keyed_fields; /* bits: HG_ENC_KEYED */
 	uint32_t count;
-	uint64_t *values; /* row by row */
-	const uint64_t *next;
+	uint64_t *rows; /* time, then fields */
+	uint64_t *next; /* row of the next record */
 };
 
 /* A decoder keeps its arrays from chunk to chunk. Zero-initialise, then free. */
 struct hg_columns {
 	uint32_t records, position;
 	const uint8_t *kind_column;
-	uint64_t *times;
-	size_t times_cap;
-	uint64_t *values;
-	size_t values_cap;
+	uint64_t *words;
+	size_t words_cap;
 	struct hg_columns_kind *kinds;
 	size_t nkinds, kinds_cap;
+	struct hg_links links;
 	uint64_t switch_next; /* HG_ENC_PREV */
 };
 
@@ -74,7 +95,8 @@ int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint3
 /* Memory that c holds, in bytes. */
 static inline size_t hg_columns_bytes(const struct hg_columns *c)
 {
-	return (c->times_cap + c->values_cap) * sizeof(uint64_t);
+	return c->words_cap * sizeof(uint64_t) +
+	       (c->links.before_cap + c->links.buckets_cap) * sizeof(uint32_t);
 }
 
 /* Skips records of unknown kinds; false at the end. */
@@ -82,7 +104,7 @@ bool hg_columns_seek_known(struct hg_columns *c);
 /* Time of the current record, which hg_columns_seek_known found. */
 static inline uint64_t hg_columns_time(const struct hg_columns *c)
 {
-	return c->times[c->position];
+	return *c->kinds[c->kind_column[c->position]].next;
 }
 /* Decodes the current record (time, kind, fields) and steps on. */
 void hg_columns_next(struct hg_columns *c, struct hg_record *out);

@@ -12,6 +12,9 @@
 #define HEX(n)    {(n), HG_ENC_PLAIN, HG_SHOW_HEX}
 #define STR(n)    {(n), HG_ENC_PLAIN, HG_SHOW_STR}
 #define LANE(n)   {(n), HG_ENC_PLAIN, HG_SHOW_LANE}
+#define KEYED(n) {(n), HG_ENC_KEYED, HG_SHOW_DEC}
+#define NS_KEYED(n) {(n), HG_ENC_KEYED, HG_SHOW_NS}
+#define HEX_KEYED(n) {(n), HG_ENC_KEYED, HG_SHOW_HEX}
 
 const struct hg_kind_desc hg_kinds[] = {
 	{HG_KIND_TASK, 10, "task", "first sight of a task: (tid, start time) gets a lane",
@@ -52,27 +55,27 @@ const struct hg_kind_desc hg_kinds[] = {
 	 {PLAIN("probe"), PLAIN("count"), NS("since")}},
 
 	{HG_KIND_CPU_TIMES, 9, "cpu_times", "/proc/stat of one CPU",
-	 {PLAIN("cpu"), NS_SUM("user"), NS_SUM("nice"), NS_SUM("system"), NS_SUM("idle"), NS_SUM("iowait"),
-	  NS_SUM("irq"), NS_SUM("softirq"), NS_SUM("steal")}},
+	 {PLAIN("cpu"), NS_KEYED("user"), NS_KEYED("nice"), NS_KEYED("system"), NS_KEYED("idle"), NS_KEYED("iowait"),
+	  NS_KEYED("irq"), NS_KEYED("softirq"), NS_KEYED("steal")}},
 	{HG_KIND_CPU_BUSY, 6, "cpu_busy", "totals of one CPU kept by the switch probe",
-	 {PLAIN("cpu"), NS_SUM("busy"), NS_SUM("idle"), NS_SUM("softirq"), NS_SUM("irq"),
-	  DELTA("switches")}},
+	 {PLAIN("cpu"), NS_KEYED("busy"), NS_KEYED("idle"), NS_KEYED("softirq"), NS_KEYED("irq"),
+	  KEYED("switches")}},
 	{HG_KIND_SCHEDSTAT, 4, "schedstat", "run time and run-queue delay of a task, by the kernel",
-	 {LANE("lane"), NS_SUM("run"), NS_SUM("delay"), DELTA("slices")}},
+	 {LANE("lane"), NS_KEYED("run"), NS_KEYED("delay"), KEYED("slices")}},
 	{HG_KIND_CGROUP_CPU, 8, "cgroup_cpu", "cpu.stat and limits of a cgroup of the target",
-	 {STR("path"), DELTA("periods"), DELTA("throttled"), NS_SUM("throttled_ns"), NS_SUM("usage_ns"),
-	  PLAIN("quota_us"), PLAIN("period_us"), PLAIN("targets")}},
+	 {STR("path"), KEYED("periods"), KEYED("throttled"), NS_KEYED("throttled_ns"), NS_KEYED("usage_ns"),
+	  KEYED("quota_us"), KEYED("period_us"), PLAIN("targets")}},
 	{HG_KIND_CLOCK, 4, "clock", "clocks read at one moment",
 	 {DELTA("tsc"), DELTA("monotonic"), DELTA("realtime"), DELTA("boottime")}},
-	{HG_KIND_RSS, 2, "rss", "resident memory of a target process", {PLAIN("tgid"), DELTA("bytes")}},
+	{HG_KIND_RSS, 2, "rss", "resident memory of a target process", {PLAIN("tgid"), KEYED("bytes")}},
 	{HG_KIND_WAIT_SAMPLE, 6, "wait_sample", "system call in which a target thread was found asleep",
-	 {LANE("lane"), PLAIN("sysnr"), HEX("arg0"), HEX("arg1"), HEX("arg2"), HEX("word")}},
+	 {LANE("lane"), PLAIN("sysnr"), HEX_KEYED("arg0"), HEX_KEYED("arg1"), HEX_KEYED("arg2"), HEX("word")}},
 	{HG_KIND_OWN, 5, "own", "hourglass's own use of the machine",
 	 {NS_SUM("cpu"), PLAIN("rss_bytes"), DELTA("events"), DELTA("bytes"), PLAIN("ring_bytes")}},
 	{HG_KIND_PROBE_COST, 4, "probe_cost", "run time of a probe, measured part of the time",
-	 {PLAIN("id"), PLAIN("runs"), PLAIN("measured"), NS("ns")}},
+	 {PLAIN("id"), KEYED("runs"), KEYED("measured"), NS_KEYED("ns")}},
 	{HG_KIND_TASK_TIMES, 3, "task_times", "user and system time of a task, by the kernel's tick",
-	 {LANE("lane"), NS_SUM("user"), NS_SUM("system")}},
+	 {LANE("lane"), NS_KEYED("user"), NS_KEYED("system")}},
 
 	{HG_KIND_LINE, 2, "line", "a line of the client's output", {PLAIN("fd"), STR("text")}},
 };

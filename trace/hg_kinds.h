@@ -292,6 +292,9 @@ enum hg_encoding {
 	HG_ENC_PLAIN = 0,
 	HG_ENC_DELTA = 1, /* zigzag of the difference to this column's last value in the chunk */
 	HG_ENC_PREV = 2,  /* xor with the NEXT of the chunk's last switch */
+	HG_ENC_KEYED =
+		3, /* zigzag of the difference to this field in the chunk's last record of this kind
+			     with the same first field: totals of many tasks take turns */
 };
 
 /* How a value is shown; not on disk. */

@@ -495,10 +495,10 @@ static void mutated_with_right_checksum(void **state)
 /* Where the last kind's descriptor begins, in a payload that is right. */
 static size_t last_descriptor(const uint8_t *raw)
 {
-	size_t at = 2;
+	size_t at = 1;
 
 	for (unsigned int k = 1; k < raw[0]; k++)
-		at += 7 + 2 * (size_t)raw[at + 6];
+		at += 8 + 2 * (size_t)raw[at + 6];
 	return at;
 }
 
@@ -526,7 +526,7 @@ static void other_kinds_and_fields(void **state)
 		raw_size = chunk_raw(chunk, &h, raw, sizeof(raw));
 		at = last_descriptor(raw);
 		count = hg_get32(raw + at + 2);
-		end = at + 7 + 2 * (size_t)raw[at + 6];
+		end = at + 8 + 2 * (size_t)raw[at + 6];
 		assert_true(oracle_decode(raw, raw_size, &h, &before));
 		if (i % 3 == 0) {
 			hg_put16(raw + at, 60000);
