@@ -87,7 +87,8 @@ struct hg_lane {
 
 struct hg_cpu {
 	uint32_t cpu;
-	struct hg_series proc_stat;  /* a: busy (wall less idle and iowait, from an arbitrary start), b: steal */
+	struct hg_series
+		proc_stat; /* a: busy (wall less idle and iowait, from an arbitrary start), b: steal */
 	struct hg_series probe_busy; /* CPU_BUSY: a: busy, b: switches */
 	uint64_t softirq_ns, irq_ns; /* events, in the window */
 	uint64_t softirq_vec_ns[10];
