@@ -77,11 +77,13 @@ static void describe(struct hg_reader *r)
 		say(&s, "its end is cut off");
 	else if (!h->index_ok)
 		say(&s, "its index is damaged");
+	/* Only an index that is right tells of all that was there. */
 	if (h->chunks_missing)
-		say(&s, "%" PRIu64 " chunk%s missing", h->chunks_missing,
-		    h->chunks_missing == 1 ? " is" : "s are");
+		say(&s, "%s%" PRIu64 " chunk%s missing", h->index_ok ? "" : "at least ",
+		    h->chunks_missing, h->chunks_missing == 1 ? " is" : "s are");
 	if (lost)
-		say(&s, "at least %" PRIu64 " records lost", lost);
+		say(&s, "%s%" PRIu64 " record%s lost", h->index_ok ? "" : "at least ", lost,
+		    lost == 1 ? " is" : "s are");
 	if (h->bytes_bad)
 		say(&s, "%" PRIu64 " bytes unreadable", h->bytes_bad);
 	if (h->bytes_cut)
