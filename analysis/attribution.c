@@ -149,17 +149,13 @@ static void footprints(const struct hg_attribution *a, struct hg_findings *f)
 	for (size_t i = 0; f->footprints && i < n; i++) {
 		uint64_t bytes = rss_max(&processes[i], hg_model_from_ns(a->model),
 					 hg_model_to_ns(a->model));
-		const char *name = "process";
 
-		for (size_t l = HG_LANE_FIRST; l < a->lanes_count; l++) {
-			if (a->lanes[l].tgid == processes[i].tgid &&
-			    (a->lanes[l].tid == processes[i].tgid || !strcmp(name, "process")))
-				name = a->lanes[l].name;
-		}
 		if (!bytes)
 			continue;
 		f->footprints[f->footprints_count++] = (struct hg_footprint){
-			.name = hg_arena_printf(a->arena, "%s (pid %u)", name, processes[i].tgid),
+			.name = hg_arena_printf(a->arena, "%s (pid %u)",
+						hg_process_name(a, processes[i].tgid),
+						processes[i].tgid),
 			.rss_bytes_max = bytes,
 		};
 		f->rss_bytes_max += bytes;

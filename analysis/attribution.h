@@ -199,6 +199,8 @@ double hg_lane_run_ns(const struct hg_lane *l);
 /* Adds a row's sub-windows to the case's share; NULL adds nothing. */
 void hg_case_credit(const struct hg_attribution *a, struct hg_case *k,
 		    const struct hg_blame_row *row);
+/* All rows of a blame. */
+void hg_case_credit_all(const struct hg_attribution *a, struct hg_case *k, enum hg_blame blame);
 struct hg_evidence *hg_case_evidence(const struct hg_attribution *a, struct hg_case *k, bool proof,
 				     bool holds, double value, double threshold, const char *source,
 				     const char *fmt, ...) HG_PRINTF(8, 9);
@@ -208,6 +210,8 @@ void hg_case_chain(const struct hg_attribution *a, struct hg_case *k, const char
 	HG_PRINTF(3, 4);
 void hg_case_subject_lane(const struct hg_attribution *a, struct hg_case *k,
 			  const struct hg_lane *lane, const char *kind);
+/* Name of a process: of its first thread, else of the last one seen; "?" if none was. */
+const char *hg_process_name(const struct hg_attribution *a, uint32_t tgid);
 /* "nginx (tid 12)" */
 const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *lane);
 /* Run (or delay) share of a lane by schedstat in the window. */

@@ -64,6 +64,14 @@ static void list_add(const struct hg_attribution *a, const char ***list, size_t 
 		(*list)[(*count)++] = text;
 }
 
+void hg_case_credit_all(const struct hg_attribution *a, struct hg_case *k, enum hg_blame blame)
+{
+	for (size_t i = 0; i < a->shares.rows_count; i++) {
+		if (a->shares.rows[i].blame == blame)
+			hg_case_credit(a, k, &a->shares.rows[i]);
+	}
+}
+
 void hg_case_refute(const struct hg_attribution *a, struct hg_case *k, const char *fmt, ...)
 {
 	va_list ap;
@@ -113,6 +121,20 @@ const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *
 	const char *label = hg_arena_printf(a->arena, "%s (tid %u)", lane->name, lane->tid);
 
 	return label ? label : "";
+}
+
+const char *hg_process_name(const struct hg_attribution *a, uint32_t tgid)
+{
+	const char *name = "?";
+
+	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
+		if (a->lanes[i].tgid != tgid)
+			continue;
+		name = a->lanes[i].name;
+		if (a->lanes[i].tid == tgid)
+			break;
+	}
+	return name;
 }
 
 struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane,

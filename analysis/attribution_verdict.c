@@ -80,11 +80,8 @@ size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases)
 		n++;
 	}
 	for (size_t i = 0; i < HG_ARRAY_SIZE(unjudged) && n < HG_CASES_MAX; i++) {
-		const struct hg_blame_row *row = hg_shares_largest(&a->shares, unjudged[i].blame);
 		struct hg_case *k = &cases[n];
 
-		if (!row)
-			continue;
 		memset(k, 0, sizeof(*k));
 		k->c.class_name = "unknown";
 		k->c.saturation = NAN;
@@ -92,10 +89,9 @@ size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases)
 		k->unjudged = true;
 		k->blame = unjudged[i].blame;
 		k->c.unknown_why = "no detector judges this time";
-		for (size_t r = 0; r < a->shares.rows_count; r++) {
-			if (a->shares.rows[r].blame == unjudged[i].blame)
-				hg_case_credit(a, k, &a->shares.rows[r]);
-		}
+		hg_case_credit_all(a, k, unjudged[i].blame);
+		if (!k->credited)
+			continue;
 		case_finish(a, k);
 		n++;
 	}

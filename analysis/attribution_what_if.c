@@ -30,12 +30,17 @@ static void next_set(const struct hg_attribution *a, struct hg_what_if *w, const
 		};
 }
 
+static bool is_cause(const struct hg_candidate *v, const char *class_name, const char *cause)
+{
+	return v->cause && !strcmp(v->class_name, class_name) && !strcmp(v->cause, cause);
+}
+
 static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v,
 		       struct ceiling *out)
 {
 	size_t n = 0;
 
-	if (strcmp(v->cause ? v->cause : "", "saturated")) {
+	if (!is_cause(v, "cpu", "saturated")) {
 		/* Only what target and client use: other programs may yield, and a bound must hold then too. */
 		double util =
 			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
@@ -49,7 +54,7 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "%zu CPUs", a->cpus_online);
 		n++;
 	}
-	if (a->target_top && strcmp(v->cause ? v->cause : "", "serial-thread")) {
+	if (a->target_top && !is_cause(v, "cpu", "serial-thread")) {
 		out[n] = (struct ceiling){
 			hg_lane_label(a, a->target_top),
 			a->target_top_util,
@@ -60,8 +65,7 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 			 a->target_top->tid);
 		n++;
 	}
-	if (a->client_top &&
-	    !(!strcmp(v->class_name, "client") && v->cause && !strcmp(v->cause, "saturated"))) {
+	if (a->client_top && !is_cause(v, "client", "saturated")) {
 		out[n] = (struct ceiling){
 			hg_lane_label(a, a->client_top),
 			a->client_top_util,
@@ -87,7 +91,7 @@ static double closed_loop(const struct hg_attribution *a, const struct hg_candid
 	const struct hg_client_result *r = a->client;
 
 	if (!r->valid || !r->closed_loop || r->concurrency <= 0 || r->value <= 0 ||
-	    cpu_demand_s(a) <= 0 || (v->cause && !strcmp(v->cause, "too-few-connections")))
+	    cpu_demand_s(a) <= 0 || is_cause(v, "client", "too-few-connections"))
 		return INFINITY;
 	return r->concurrency / cpu_demand_s(a) / r->value - 1;
 }

@@ -2,6 +2,7 @@
 /* Time without an active lane goes to what ends it. */
 #include <string.h>
 
+#include "analysis/model_syscalls.h"
 #include "analysis/sweep.h"
 #include "base/hg_base.h"
 
@@ -50,22 +51,12 @@ static void idle_give_client(struct hg_sweep *s, uint32_t sender)
 	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0), (sum - busy - timer) / sum);
 }
 
-/* x86-64: waits of an event loop, in which a thread is ready for the next request. */
+/* A thread in an event loop is ready for the next request. */
 static bool is_event_wait(int sysnr)
 {
-	switch (sysnr) {
-	case 7:	  /* poll */
-	case 23:  /* select */
-	case 232: /* epoll_wait */
-	case 270: /* pselect6 */
-	case 271: /* ppoll */
-	case 281: /* epoll_pwait */
-	case 426: /* io_uring_enter */
-	case 441: /* epoll_pwait2 */
-		return true;
-	default:
-		return false;
-	}
+	const struct hg_syscall *call = hg_syscall_find(sysnr);
+
+	return call && call->family == HG_SYSCALL_POLL;
 }
 
 void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)

@@ -2,111 +2,106 @@
 /* cpu/competitor: something that is neither target nor client runs where the target waits for a CPU. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/attribution.h"
+#include "base/hg_base.h"
 
 #define SPLIT_MAX 4
 #define NAMES_MAX 64 /* rows are sorted: behind these nobody stands out */
 
-/* Programs that come and go are one competitor: the name whose tasks together stood most in the way. */
-static const struct hg_lane *top_name(const struct hg_attribution *a, double *sum_out,
-				      double *all_out, size_t *tasks_out)
+/* Programs that come and go are one competitor: tasks of one name, and how much they stood in the way. */
+struct by_name {
+	const struct hg_lane *lane; /* the one with the largest row */
+	double ns;
+	size_t tasks;
+};
+
+static int by_ns(const void *x, const void *y)
 {
-	const struct hg_lane *best = NULL;
+	const struct by_name *a = x, *b = y;
 
-	size_t names = 0;
-
-	*sum_out = *all_out = 0;
-	for (size_t i = 0; i < a->shares.rows_count; i++) {
-		const struct hg_blame_row *r = &a->shares.rows[i];
-		double sum = 0;
-		size_t tasks = 0;
-
-		if (r->blame != HG_BLAME_COMPETITOR)
-			continue;
-		*all_out += r->total_ns;
-		if (++names > NAMES_MAX)
-			continue;
-		/* Rows are sorted: a later one of the same name adds up to the same sum. */
-		for (size_t k = i; k < a->shares.rows_count; k++) {
-			if (a->shares.rows[k].blame != HG_BLAME_COMPETITOR ||
-			    strcmp(a->lanes[a->shares.rows[k].id].name, a->lanes[r->id].name))
-				continue;
-			sum += a->shares.rows[k].total_ns;
-			tasks++;
-		}
-		if (sum > *sum_out) {
-			*sum_out = sum;
-			*tasks_out = tasks;
-			best = &a->lanes[r->id];
-		}
-	}
-	return best;
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return (a->lane->id > b->lane->id) - (a->lane->id < b->lane->id);
 }
 
-/* "of these waits: cc1 42 %, python3 20 %, 37 others" */
-static void evidence_split(const struct hg_attribution *a, struct hg_case *k, double all)
+/* Largest first. Returns how many. */
+static size_t sum_by_name(const struct hg_attribution *a, struct by_name out[NAMES_MAX],
+			  double *all_ns_out)
 {
-	const char *names[SPLIT_MAX] = {0};
-	double sums[SPLIT_MAX] = {0}, rest = all;
-	size_t n = 0, seen = 0;
-	char text[256] = "";
+	size_t n = 0, rows = 0;
 
-	for (size_t i = 0; i < a->shares.rows_count && seen < NAMES_MAX; i++) {
+	*all_ns_out = 0;
+	for (size_t i = 0; i < a->shares.rows_count; i++) {
 		const struct hg_blame_row *r = &a->shares.rows[i];
-		size_t s = 0;
+		const struct hg_lane *lane;
+		size_t k = 0;
 
 		if (r->blame != HG_BLAME_COMPETITOR)
 			continue;
-		seen++;
-		while (s < n && strcmp(names[s], a->lanes[r->id].name))
-			s++;
-		if (s == SPLIT_MAX)
+		lane = &a->lanes[r->id];
+		*all_ns_out += r->total_ns;
+		rows++;
+		while (k < n && strcmp(out[k].lane->name, lane->name))
+			k++;
+		if (k == n && rows > NAMES_MAX)
 			continue;
-		if (s == n)
-			names[n++] = a->lanes[r->id].name;
-		sums[s] += r->total_ns;
-		rest -= r->total_ns;
+		if (k == n)
+			out[n++] = (struct by_name){.lane = lane};
+		out[k].ns += r->total_ns;
+		out[k].tasks++;
 	}
-	for (size_t s = 0; s < n; s++) {
+	qsort(out, n, sizeof(*out), by_ns);
+	return n;
+}
+
+/* "who ran while the target waited: cc1 42 %, python3 20 %, others 38 %" */
+static void evidence_split(const struct hg_attribution *a, struct hg_case *k,
+			   const struct by_name *names, size_t n, double all_ns)
+{
+	double rest_ns = all_ns;
+	char text[256] = "";
+
+	for (size_t i = 0; i < HG_MIN(n, (size_t)SPLIT_MAX); i++) {
 		size_t used = strlen(text);
 
-		snprintf(text + used, sizeof(text) - used, "%s%s %.0f %%", s ? ", " : "", names[s],
-			 100 * sums[s] / all);
+		snprintf(text + used, sizeof(text) - used, "%s%s %.0f %%", i ? ", " : "",
+			 names[i].lane->name, 100 * names[i].ns / all_ns);
+		rest_ns -= names[i].ns;
 	}
 	hg_case_evidence(a, k, false, true, NAN, NAN, "sched_switch and sched_wakeup events",
 			 "who ran while the target waited: %s, others %.0f %%", text,
-			 100 * fmax(0, rest) / all);
+			 100 * fmax(0, rest_ns) / all_ns);
 }
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
+	struct by_name names[NAMES_MAX];
 	const struct hg_lane *lane;
 	struct hg_outside its_run;
 	const char *who;
-	double sum, top;
-	size_t tasks = 0;
+	double sum;
+	size_t n;
 
-	lane = top_name(a, &top, &sum, &tasks);
-	if (!lane)
+	n = sum_by_name(a, names, &sum);
+	if (!n)
 		return;
-	for (size_t i = 0; i < a->shares.rows_count; i++) {
-		if (a->shares.rows[i].blame == HG_BLAME_COMPETITOR)
-			hg_case_credit(a, k, &a->shares.rows[i]);
-	}
+	lane = names[0].lane;
+	hg_case_credit_all(a, k, HG_BLAME_COMPETITOR);
 	its_run = hg_outside_lane(a, lane, false);
 	hg_case_subject_lane(a, k, lane, "thread");
 	who = hg_lane_label(a, lane);
-	if (tasks > 1) {
+	if (names[0].tasks > 1) {
 		k->c.subject.kind = "threads";
-		snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%zu tasks, tid %u most", tasks,
-			 lane->tid);
-		who = hg_arena_printf(a->arena, "%s (%zu tasks)", lane->name, tasks);
+		snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%zu tasks, tid %u most",
+			 names[0].tasks, lane->tid);
+		who = hg_arena_printf(a->arena, "%s (%zu tasks)", lane->name, names[0].tasks);
 	}
 	k->c.summary = hg_arena_printf(
 		a->arena, "The target waits for a CPU on which %s runs (%.0f %% of such waits).",
-		who, 100 * top / sum);
+		who, 100 * names[0].ns / sum);
 	k->c.advice = hg_arena_printf(
 		a->arena,
 		"Stop %s, pin it to other CPUs, or give it a lower weight (nice, cpu.shares).",
@@ -116,7 +111,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "threads of the target were runnable while other programs ran on their "
 			 "CPU for %.1f %% of the time that counts",
 			 100 * sum / a->wall_ns);
-	evidence_split(a, k, sum);
+	evidence_split(a, k, names, n, sum);
 	if (a->target_delay_out.known) {
 		k->c.saturation =
 			a->target_run_out.known &&

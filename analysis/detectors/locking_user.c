@@ -21,20 +21,6 @@ static const struct hg_lock *lock_find(const struct hg_attribution *a,
 	return NULL;
 }
 
-static const char *process_name(const struct hg_attribution *a, uint32_t tgid)
-{
-	const char *name = "?";
-
-	for (size_t i = 0; i < a->lanes_count; i++) {
-		if (a->lanes[i].tgid == tgid && a->lanes[i].name) {
-			name = a->lanes[i].name;
-			if (a->lanes[i].tid == tgid)
-				break;
-		}
-	}
-	return name;
-}
-
 static const char *leaf_words(int leaf)
 {
 	switch (leaf) {
@@ -100,7 +86,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 		return;
 	b = &a->shares.locks[row->id];
 	lock = lock_find(a, b);
-	process = process_name(a, b->tgid);
+	process = hg_process_name(a, b->tgid);
 	hg_case_credit(a, k, row);
 	k->c.subject.machine = "host";
 	k->c.subject.kind = "lock";

@@ -18,9 +18,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	delay = hg_outside_lane(a, lane, true);
 	hg_case_credit(a, k, row);
 	hg_case_subject_lane(a, k, lane, "thread");
-	util = (double)(lane->leaf_ns[HG_LEAF_RUNNING] + lane->leaf_ns[HG_LEAF_RUNNING_SOFTIRQ] +
-			lane->leaf_ns[HG_LEAF_RUNNING_IRQ]) /
-	       a->wall_ns;
+	util = hg_lane_run_ns(lane) / a->wall_ns;
 	k->c.saturation = run.known ? run.ratio : NAN;
 	k->c.summary = hg_arena_printf(
 		a->arena,

@@ -418,6 +418,24 @@ static void no_throughput_no_verdict(void **state)
 	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL, .lost = 1000), "inconclusive", NULL, "losses");
 }
 
+/* A client with time to spare would meet the CPUs' limit next, which target and client share. */
+static void what_if_counts_all_cpus(void **state)
+{
+	const struct segment s[] = {
+		{0, 0, 200, SERVER, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 10, 980, CLIENT, EPOLL, 0, 5, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+	struct trace_builder tb;
+	struct hg_findings *f = analyse(&tb, &SCENE(s, 2, 1000, WRK, WRK_FULL));
+
+	assert_int_equal(f->what_if_count, 1);
+	assert_true(fabs(f->what_if[0].gain_at_most - (2 / 1.17 - 1)) < 0.02);
+	assert_string_equal(f->what_if[0].next->class_name, "cpu");
+	assert_string_equal(f->what_if[0].next->cause, "saturated");
+	hg_findings_free(f);
+	tb_free(&tb);
+}
+
 static void bootstrap_brackets_the_mean(void **state)
 {
 	double v[20], w[20], low, high;
@@ -445,6 +463,7 @@ int main(void)
 		cmocka_unit_test(hidden_queue_is_no_too_few),
 		cmocka_unit_test(offered_load_is_met),
 		cmocka_unit_test(no_throughput_no_verdict),
+		cmocka_unit_test(what_if_counts_all_cpus),
 		cmocka_unit_test(bootstrap_brackets_the_mean),
 	};
 
