@@ -23,7 +23,7 @@ struct hg_environment_opts {
 
 /*
  * A new reference, or NULL on ENOMEM. What cannot be read is left out, never made up; empty objects and
- * arrays are left out too. No program is run to ask for its version. Takes some 20 ms, for the package database.
+ * arrays are left out too. No program is run to ask for its version.
  *
  *	hourglass  {version, arguments[]}
  *	time       ISO 8601, UTC
