@@ -79,9 +79,10 @@ struct hg_hole {
 	uint32_t cpu;
 };
 
-/* A PROBE_COST record. */
+/* Two PROBE_COST records between which the kernel's statistics were on; not ended: end_ns 0. */
 struct hg_probe_cost {
-	uint64_t time_ns, runs, measured, ns;
+	uint64_t begin_ns, end_ns;
+	uint64_t runs, ns; /* in between; until it is ended the totals at its beginning */
 };
 
 struct hg_probe_info {

@@ -212,6 +212,17 @@ static void on_wait_sample(struct samples *s, const struct hg_record *rec)
 				s->tick);
 }
 
+static void probe_cost_end(struct hg_probe_info *p, const struct hg_record *rec)
+{
+	struct hg_probe_cost *c = p->cost_count ? &p->cost[p->cost_count - 1] : NULL;
+
+	if (!c || c->end_ns || rec->time_ns <= c->begin_ns || rec->f[HG_PROBE_COST_NS] < c->ns)
+		return;
+	c->end_ns = rec->time_ns;
+	c->runs = rec->f[HG_PROBE_COST_RUNS] - HG_MIN(c->runs, rec->f[HG_PROBE_COST_RUNS]);
+	c->ns = rec->f[HG_PROBE_COST_NS] - c->ns;
+}
+
 static int on_probe_cost(struct hg_model *m, const struct hg_record *rec)
 {
 	struct hg_probe_info *p;
@@ -221,6 +232,12 @@ static int on_probe_cost(struct hg_model *m, const struct hg_record *rec)
 		return 0;
 	p = &m->probes[rec->f[HG_PROBE_COST_ID]];
 	n = p->cost_count;
+	if (rec->f[HG_PROBE_COST_MEASURED]) {
+		probe_cost_end(p, rec);
+		return 0;
+	}
+	if (n && !p->cost[n - 1].end_ns) /* the record of its end is lost */
+		n = --p->cost_count;
 	if (!(n & (n - 1)) && (!n || n >= 8)) {
 		void *v = realloc(p->cost, (n ? n * 2 : 8) * sizeof(*p->cost));
 
@@ -228,9 +245,11 @@ static int on_probe_cost(struct hg_model *m, const struct hg_record *rec)
 			return -ENOMEM;
 		p->cost = v;
 	}
-	p->cost[p->cost_count++] =
-		(struct hg_probe_cost){rec->time_ns, rec->f[HG_PROBE_COST_RUNS],
-				       rec->f[HG_PROBE_COST_MEASURED], rec->f[HG_PROBE_COST_NS]};
+	p->cost[p->cost_count++] = (struct hg_probe_cost){
+		.begin_ns = rec->time_ns,
+		.runs = rec->f[HG_PROBE_COST_RUNS],
+		.ns = rec->f[HG_PROBE_COST_NS],
+	};
 	m->samples++;
 	return 0;
 }
@@ -324,36 +343,20 @@ int hg_model_read_samples(struct hg_model *m)
 	return rc;
 }
 
-/* Statistics are on for this long at a time, and the record is written when they go off: it tells runs and their ns, not
- * how long that took. */
-#define COST_MEASURED_NS (HG_NSEC_PER_SEC / 10)
-
 /* CPUs' worth of one probe, from the measurements that touch [from, to]; < 0: there is none. */
-static double cost_cpus(const struct hg_model *m, const struct hg_probe_info *p, uint64_t from_ns,
-			uint64_t to_ns)
+static double cost_cpus(const struct hg_probe_info *p, uint64_t from_ns, uint64_t to_ns)
 {
-	/* The programs are loaded for the recording, so their totals start at 0. */
-	const struct hg_probe_cost zero = {.time_ns = m->begin_ns};
-	uint64_t ns = 0, measured_ns = 0, runs = 0, span_ns = 0, measured = 0;
+	uint64_t ns = 0, measured_ns = 0;
 
 	for (size_t i = 0; i < p->cost_count; i++) {
-		const struct hg_probe_cost *a = i ? &p->cost[i - 1] : &zero, *b = &p->cost[i];
-		uint64_t length_ns = b->time_ns > a->time_ns ? b->time_ns - a->time_ns : 0;
-		uint64_t on_ns = HG_MIN(length_ns, COST_MEASURED_NS);
+		const struct hg_probe_cost *c = &p->cost[i];
 
-		if (!on_ns || b->time_ns <= from_ns || b->time_ns - on_ns >= to_ns)
+		if (!c->end_ns || c->end_ns <= from_ns || c->begin_ns >= to_ns)
 			continue;
-		span_ns += length_ns;
-		measured_ns += on_ns;
-		runs += b->runs - HG_MIN(a->runs, b->runs);
-		measured += b->measured - HG_MIN(a->measured, b->measured);
-		ns += b->ns - HG_MIN(a->ns, b->ns);
+		measured_ns += c->end_ns - c->begin_ns;
+		ns += c->ns;
 	}
-	if (!span_ns)
-		return -1;
-	if (runs > measured && measured) /* all runs are counted: the cost of one, times those */
-		return (double)ns / (double)measured * (double)runs / (double)span_ns;
-	return (double)ns / (double)measured_ns;
+	return measured_ns ? (double)ns / (double)measured_ns : -1;
 }
 
 static double cost_sum(const struct hg_model *m, uint64_t from_ns, uint64_t to_ns)
@@ -362,7 +365,7 @@ static double cost_sum(const struct hg_model *m, uint64_t from_ns, uint64_t to_n
 	bool any = false;
 
 	for (size_t i = 0; i < HG_PROBES_MAX; i++) {
-		double cpus = cost_cpus(m, &m->probes[i], from_ns, to_ns);
+		double cpus = cost_cpus(&m->probes[i], from_ns, to_ns);
 
 		if (cpus < 0)
 			continue;

@@ -88,9 +88,10 @@ uint32_t hg_probes_lane_by_tid(const struct hg_probes *p, pid_t tid);
 /* Writes a CPU_BUSY record per CPU. */
 int hg_probes_cpu_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
 
-/* Kernel run-time statistics for BPF: on for a tenth of a second in five, by the session. */
+/* Kernel run-time statistics for BPF: on for a tenth of a second in five, by the session. Takes milliseconds. */
 int hg_probes_cost_enable(struct hg_probes *p, bool on);
-int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
+/* A record per probe; measured: statistics were on since the last ones. */
+int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns, bool measured);
 /* Of all probes together, while statistics were on. */
 uint64_t hg_probes_cost_ns(const struct hg_probes *p);
 

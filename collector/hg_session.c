@@ -302,8 +302,10 @@ static int writer_start(struct hg_session *s)
 	if (err)
 		return err;
 	session_lanes_sampling_set(s->lanes, s->sampling);
-	session_priority_raise();
+	session_priority_prefer(true);
 	err = hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
+	session_priority_prefer(false);
+	session_priority_raise();
 	if (err)
 		return err;
 	hg_line_store_writer_set(s->lines, s->writer);
@@ -396,8 +398,8 @@ static void result_take(struct hg_session *s)
 	r->events = s->events;
 	r->lost = hg_probes_lost(s->probes);
 	if (s->cost.measured_ns)
-		r->bpf_ns = (uint64_t)((double)hg_probes_cost_ns(s->probes) /
-				       (double)s->cost.measured_ns * (double)r->wall_ns);
+		r->bpf_ns = (uint64_t)((double)s->cost.run_ns / (double)s->cost.measured_ns *
+				       (double)r->wall_ns);
 	r->own_cpu_ns = session_own_cpu_ns() - s->own_cpu_begin_ns;
 	r->ring_bytes_max = hg_probes_ring_bytes_max(s->probes);
 	session_lanes_counts(s->lanes, &r->promoted, &r->promoted_over);

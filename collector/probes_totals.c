@@ -89,7 +89,7 @@ static int row_cost(const struct hg_probes *p, const struct hg_probe_row *row, u
 	return 0;
 }
 
-int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns)
+int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns, bool measured)
 {
 	for (size_t i = 0; i < hg_probe_rows_count; i++) {
 		const struct hg_probe_row *row = &hg_probe_rows[i];
@@ -104,8 +104,8 @@ int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 			return rc;
 		/* The kernel counts runs only while statistics are on (bpf_prog_run, bpf_stats_enabled_key). */
 		rec.f[HG_PROBE_COST_ID] = row->id;
+		rec.f[HG_PROBE_COST_MEASURED] = measured;
 		rec.f[HG_PROBE_COST_RUNS] = runs;
-		rec.f[HG_PROBE_COST_MEASURED] = runs;
 		rec.f[HG_PROBE_COST_NS] = ns;
 		rc = hg_writer_record(w, 0, HG_STREAM_SAMPLER, &rec);
 		if (rc)

@@ -3,7 +3,8 @@
  * What the probes cost, by the kernel's run-time statistics, switched on a tenth of a second in five, as they
  * cost time themselves. Switching needs CAP_SYS_ADMIN each time (bpf_enable_stats in kernel/bpf/syscall.c),
  * which the process that reads names and output of others is not to have: a child keeps it, and knows
- * nothing but two words.
+ * nothing but two words. Nobody waits for it: the kernel patches its code, which takes 10 to 30 ms on a busy
+ * machine, and a ring of 128 KiB is full in less.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,8 @@
 #include "collector/session_parts.h"
 
 #define COST_PERIOD_TICKS 50
-#define COST_FIRST_TICK	  4 /* early, so that short recordings have one too */
-#define SWITCH_TIMEOUT_MS 100
+#define COST_FIRST_TICK	  4			 /* early, so that short recordings have one too */
+#define COST_NS_MIN	  (HG_NSEC_PER_SEC / 20) /* at least, and at most a tick more */
 
 enum { SWITCH_OFF = '0', SWITCH_ON = '1' };
 
@@ -58,51 +59,74 @@ int session_cost_open(struct hg_cost *c, struct hg_probes *p)
 	return 0;
 }
 
-/* Waits for the answer, so that no run is counted outside the two records. */
 static void cost_switch(struct hg_cost *c, bool on)
 {
-	struct pollfd p = {.fd = c->fd, .events = POLLIN};
 	char word = on ? SWITCH_ON : SWITCH_OFF;
 
-	c->on = on;
-	if (c->fd < 0)
+	if (write(c->fd, &word, 1) == 1) {
+		c->state = on ? HG_COST_TURNS_ON : HG_COST_TURNS_OFF;
 		return;
-	if (write(c->fd, &word, 1) != 1 || poll(&p, 1, SWITCH_TIMEOUT_MS) != 1 ||
-	    read(c->fd, &word, 1) != 1) {
-		hg_debug("the cost of the probes is not measured any more");
-		close(HG_TAKE_FD(c->fd));
 	}
+	hg_debug("the cost of the probes is not measured any more");
+	close(HG_TAKE_FD(c->fd));
 }
 
-/* Between the records of on and off is what was measured; outside of them nothing runs up. */
-static int cost_write(struct hg_session *s, bool on)
+/* Both records are written while statistics are on, so that what they enclose is exact however long switching takes. */
+static int cost_begin(struct hg_session *s)
 {
-	uint64_t now_ns;
-	int err = 0;
+	struct hg_cost *c = &s->cost;
 
-	if (!on)
-		cost_switch(&s->cost, false);
-	now_ns = hg_now_ns();
-	err = hg_probes_cost_write(s->probes, s->writer, now_ns);
-	if (on) {
-		s->cost.on_ns = now_ns;
-		cost_switch(&s->cost, true);
-	} else {
-		s->cost.measured_ns += now_ns - s->cost.on_ns;
-	}
-	return err;
+	c->state = HG_COST_ON;
+	c->begin_ns = hg_now_ns();
+	c->begin_run_ns = hg_probes_cost_ns(s->probes);
+	return hg_probes_cost_write(s->probes, s->writer, c->begin_ns, false);
+}
+
+static int cost_finish(struct hg_session *s)
+{
+	struct hg_cost *c = &s->cost;
+	uint64_t now_ns = hg_now_ns();
+
+	c->measured_ns += now_ns - c->begin_ns;
+	c->run_ns += hg_probes_cost_ns(s->probes) - c->begin_run_ns;
+	return hg_probes_cost_write(s->probes, s->writer, now_ns, true);
 }
 
 int session_cost_tick(struct hg_session *s)
 {
-	bool on = s->ticks % COST_PERIOD_TICKS == COST_FIRST_TICK;
+	struct hg_cost *c = &s->cost;
+	int err = 0;
 
-	return on == s->cost.on ? 0 : cost_write(s, on);
+	if (c->fd < 0)
+		return 0;
+	if (c->state == HG_COST_OFF && s->ticks % COST_PERIOD_TICKS == COST_FIRST_TICK)
+		cost_switch(c, true);
+	else if (c->state == HG_COST_ON && hg_now_ns() - c->begin_ns >= COST_NS_MIN) {
+		err = cost_finish(s);
+		cost_switch(c, false);
+	}
+	return err;
+}
+
+int session_cost_answer(struct hg_session *s)
+{
+	struct hg_cost *c = &s->cost;
+	char word;
+
+	if (read(c->fd, &word, 1) != 1) {
+		hg_debug("the child that switches BPF's statistics has ended");
+		close(HG_TAKE_FD(c->fd));
+		return 0;
+	}
+	if (c->state == HG_COST_TURNS_ON)
+		return cost_begin(s);
+	c->state = HG_COST_OFF;
+	return 0;
 }
 
 int session_cost_end(struct hg_session *s)
 {
-	return s->cost.on ? cost_write(s, false) : 0;
+	return s->cost.fd >= 0 && s->cost.state == HG_COST_ON ? cost_finish(s) : 0;
 }
 
 void session_cost_close(struct hg_cost *c)

@@ -32,7 +32,8 @@ enum source {
 	SOURCE_SIGNAL,
 	SOURCE_CLIENT,
 	SOURCE_LOG,
-	SOURCE_TARGET
+	SOURCE_TARGET,
+	SOURCE_COST
 };
 
 static uint64_t timer_read(int fd)
@@ -188,10 +189,16 @@ static int on_target(struct hg_session *s, uint32_t index)
 	return 0;
 }
 
+static int on_cost(struct hg_session *s, uint32_t index)
+{
+	(void)index;
+	return session_cost_answer(s);
+}
+
 static int (*const handlers[])(struct hg_session *s, uint32_t index) = {
 	[SOURCE_DRAIN] = on_drain, [SOURCE_RINGS] = on_rings,	[SOURCE_TICK] = on_tick,
 	[SOURCE_END] = on_end,	   [SOURCE_SIGNAL] = on_signal, [SOURCE_CLIENT] = on_client,
-	[SOURCE_LOG] = on_log,	   [SOURCE_TARGET] = on_target,
+	[SOURCE_LOG] = on_log,	   [SOURCE_TARGET] = on_target, [SOURCE_COST] = on_cost,
 };
 
 /* -- the set -- */
@@ -260,6 +267,8 @@ int session_loop_open(struct hg_session *s)
 	err = watch(s, s->signal_fd, SOURCE_SIGNAL, 0);
 	if (!err)
 		err = watch(s, hg_probes_fd(s->probes), SOURCE_RINGS, 0);
+	if (!err && s->cost.fd >= 0)
+		err = watch(s, s->cost.fd, SOURCE_COST, 0);
 	if (!err && s->client)
 		err = watch(s, hg_client_fd(s->client), SOURCE_CLIENT, 0);
 	if (!err && s->log)

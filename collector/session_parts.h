@@ -48,6 +48,8 @@ int session_privilege_drop(void);
 int session_privilege_switch_only(void);
 /* Lets the calling thread, and none that it starts, run before ordinary ones: rings do not wait. Best effort. */
 void session_priority_raise(void);
+/* For threads that the caller starts while it is on: before what has the usual priority, after what is urgent. */
+void session_priority_prefer(bool on);
 /* As many open files as are allowed: the samplers keep some for each thread of the target. Best effort. */
 void session_files_raise(void);
 
@@ -100,11 +102,15 @@ void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint
 
 /* -- session_cost.c -- */
 
+enum hg_cost_state { HG_COST_OFF, HG_COST_TURNS_ON, HG_COST_ON, HG_COST_TURNS_OFF };
+
 struct hg_cost {
 	pid_t pid; /* of the child that switches statistics */
-	int fd;	   /* to it; -1: not measured */
-	bool on;
-	uint64_t on_ns, measured_ns;
+	int fd;	   /* to it, readable when it is done; -1: not measured */
+	enum hg_cost_state state;
+	uint64_t begin_ns, begin_run_ns; /* when they went on */
+	uint64_t measured_ns,
+		run_ns; /* of all the time that they were on: its length, run time in it */
 };
 
 struct hg_session;
@@ -112,6 +118,8 @@ struct hg_session;
 int session_cost_open(struct hg_cost *c, struct hg_probes *p);
 /* Once a tick. 0 or -errno of the writer. */
 int session_cost_tick(struct hg_session *s);
+/* The child has answered. 0 or -errno of the writer. */
+int session_cost_answer(struct hg_session *s);
 int session_cost_end(struct hg_session *s);
 void session_cost_close(struct hg_cost *c);
 

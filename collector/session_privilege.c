@@ -114,7 +114,6 @@ int session_privilege_switch_only(void)
 	uint32_t words[_LINUX_CAPABILITY_U32S_3] = {0};
 
 	words[CAP_TO_INDEX(CAP_SYS_ADMIN)] |= CAP_TO_MASK(CAP_SYS_ADMIN);
-	round_robin_set(); /* it is waited for */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	return caps_keep(words);
@@ -135,6 +134,17 @@ int session_privilege_drop(void)
 	if (err)
 		hg_error("cannot give up privileges that are no longer needed: %s", strerror(-err));
 	return err;
+}
+
+/* The rings are drained whatever runs; if the writer's thread has to share the CPUs with many, its queue runs full. */
+#define PREFERRED_NICE 10
+
+void session_priority_prefer(bool on)
+{
+	int nice = getpriority(PRIO_PROCESS, 0); /* of this thread; what the caller chose counts */
+
+	if (setpriority(PRIO_PROCESS, 0, on ? nice - PREFERRED_NICE : nice + PREFERRED_NICE))
+		hg_debug("no higher priority for writing: %s", strerror(errno));
 }
 
 void session_priority_raise(void)

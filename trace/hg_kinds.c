@@ -72,8 +72,8 @@ const struct hg_kind_desc hg_kinds[] = {
 	 {LANE("lane"), PLAIN("sysnr"), HEX_KEYED("arg0"), HEX_KEYED("arg1"), HEX_KEYED("arg2"), HEX("word")}},
 	{HG_KIND_OWN, 5, "own", "hourglass's own use of the machine",
 	 {NS_SUM("cpu"), PLAIN("rss_bytes"), DELTA("events"), DELTA("bytes"), PLAIN("ring_bytes")}},
-	{HG_KIND_PROBE_COST, 4, "probe_cost", "run time of a probe, measured part of the time",
-	 {PLAIN("id"), KEYED("runs"), KEYED("measured"), NS_KEYED("ns")}},
+	{HG_KIND_PROBE_COST, 4, "probe_cost", "run time of a probe, measured a part of the time",
+	 {PLAIN("id"), PLAIN("measured"), KEYED("runs"), NS_KEYED("ns")}},
 	{HG_KIND_TASK_TIMES, 3, "task_times", "user and system time of a task, by the kernel's tick",
 	 {LANE("lane"), NS_KEYED("user"), NS_KEYED("system")}},
 

@@ -273,11 +273,11 @@ enum { /* OWN: hourglass itself */
 	HG_OWN_BYTES,  /* written to the file so far */
 	HG_OWN_RING_BYTES, /* fullest that a ring was found */
 };
-enum { /* PROBE_COST: kernel run-time statistics, on a part of the time; scale by the window */
+enum { /* PROBE_COST: kernel run-time statistics, which are on for a part of the time; totals so far */
 	HG_PROBE_COST_ID,
-	HG_PROBE_COST_RUNS, /* all runs so far: kept while statistics are off too, if the kernel does; else measured ones */
-	HG_PROBE_COST_MEASURED, /* runs while statistics were on */
-	HG_PROBE_COST_NS,       /* ns of the measured runs */
+	HG_PROBE_COST_MEASURED, /* 1: statistics were on ever since the record before; 0: they have just gone on */
+	HG_PROBE_COST_RUNS,
+	HG_PROBE_COST_NS, /* of these runs */
 };
 enum { /* TASK_TIMES: utime and stime of /proc/TGID/task/TID/stat: tick-based, once a second */
 	HG_TASK_TIMES_LANE,
