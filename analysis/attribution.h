@@ -26,7 +26,8 @@ enum hg_blame {
 	HG_BLAME_SERIAL, /* lane: it runs, and no other lane of the target wants a CPU or one is idle */
 	HG_BLAME_POOL,	    /* several lanes want CPUs and none of the machine's is idle */
 	HG_BLAME_POOL_MASK, /* the same, but a CPU that they may not use is idle */
-	HG_BLAME_PLACEMENT, /* a lane waits although a CPU that it may use is idle */
+	HG_BLAME_PLACEMENT, /* a lane waits behind target or client although another CPU that it may use is idle */
+	HG_BLAME_WAKE_LATENCY, /* a lane waits for an idle CPU to take it */
 	HG_BLAME_COMPETITOR, /* lane: it runs where a lane of the target waits; it is neither target nor client */
 	HG_BLAME_KSOFTIRQD, /* the same, for ksoftirqd */
 	HG_BLAME_QUOTA,	    /* throttled */
@@ -156,11 +157,14 @@ extern const struct hg_detector *const hg_detectors[]; /* ends with NULL */
 
 extern const struct hg_detector hg_detector_serial_thread;
 extern const struct hg_detector hg_detector_saturated;
+extern const struct hg_detector hg_detector_affinity;
+extern const struct hg_detector hg_detector_sched_placement;
 extern const struct hg_detector hg_detector_quota;
 extern const struct hg_detector hg_detector_competitor;
 extern const struct hg_detector hg_detector_locking_user;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;
+extern const struct hg_detector hg_detector_think_time;
 extern const struct hg_detector hg_detector_none;
 
 /*

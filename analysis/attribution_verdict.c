@@ -12,9 +12,12 @@
 #define REFUTED_MAX 1.5
 
 const struct hg_detector *const hg_detectors[] = {
-	&hg_detector_serial_thread, &hg_detector_saturated,    &hg_detector_quota,
-	&hg_detector_competitor,    &hg_detector_locking_user, &hg_detector_client_saturated,
-	&hg_detector_too_few,	    &hg_detector_none,	       NULL,
+	&hg_detector_serial_thread, &hg_detector_saturated,
+	&hg_detector_affinity,	    &hg_detector_sched_placement,
+	&hg_detector_quota,	    &hg_detector_competitor,
+	&hg_detector_locking_user,  &hg_detector_client_saturated,
+	&hg_detector_too_few,	    &hg_detector_think_time,
+	&hg_detector_none,	    NULL,
 };
 
 /* Time that no detector of this version judges: it can keep a verdict from standing out, never be one. */
@@ -22,13 +25,8 @@ static const struct {
 	enum hg_blame blame;
 	const char *text;
 } unjudged[] = {
-	{HG_BLAME_POOL_MASK,
-	 "its threads wait for the CPUs that they may use while others are idle"},
-	{HG_BLAME_PLACEMENT,
-	 "its threads wait to be put on a CPU although one that they may use is idle"},
+	{HG_BLAME_WAKE_LATENCY, "its threads wait for an idle CPU to take them"},
 	{HG_BLAME_KSOFTIRQD, "its threads wait for a CPU on which ksoftirqd runs"},
-	{HG_BLAME_CLIENT_TIMER,
-	 "it is idle while the client sleeps on a timer (thinks, or keeps a rate)"},
 	{HG_BLAME_NET, "it waits for the network and the sender is not on this machine"},
 	{HG_BLAME_SERIAL_WAIT, "a thread sleeps on a timer and no other one is ready to serve"},
 	{HG_BLAME_DISK, "it waits for a disk"},
@@ -132,13 +130,11 @@ static double separation(const struct hg_attribution *a, const struct hg_case *x
 	return low;
 }
 
-/* "None" covers time that no other detector judges, such as the client's own pauses: that time is no rival of it. */
+/* "None" covers time that no other detector judges, such as waits for other machines: that time is no rival of it. */
 static bool is_rival(const struct hg_case *top, const struct hg_case *other)
 {
-	bool pause = other->unjudged &&
-		     (other->blame == HG_BLAME_CLIENT_TIMER || other->blame == HG_BLAME_NET);
-
-	return !(pause && !strcmp(top->c.class_name, "none"));
+	return !(other->unjudged && other->blame == HG_BLAME_NET &&
+		 !strcmp(top->c.class_name, "none"));
 }
 
 static const char *case_label(const struct hg_attribution *a, const struct hg_case *k)

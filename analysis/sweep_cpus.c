@@ -108,7 +108,7 @@ void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns)
 		return;
 	}
 	if (!l) {
-		hg_sweep_credit(s, HG_BLAME_PLACEMENT, each_ns * s->queued_sum[cpu]);
+		hg_sweep_credit(s, HG_BLAME_WAKE_LATENCY, each_ns * s->queued_sum[cpu]);
 		return;
 	}
 	for (unsigned int i = 0; i < s->classes_count; i++) {

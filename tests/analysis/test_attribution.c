@@ -32,7 +32,10 @@ struct scene {
 	const char *argv;
 	const char *lines[8];
 	bool quota, waits; /* the cgroup hits its quota; samples find waiters on LOCK_ADDRESS */
+	bool delays;	   /* schedstat shows half of the target's run time as waits */
+	bool no_samples;   /* the samplers gave nothing */
 	uint64_t lost;
+	uint64_t allowed;	 /* mask of the CPUs that the target's lanes may use; 0: any */
 	unsigned int extra_busy; /* per cent of CPU 1 that nobody named uses */
 };
 
@@ -142,7 +145,7 @@ static void samples(struct trace_builder *tb, const struct scene *sc, unsigned i
 	}
 	busy[1] += t * sc->extra_busy / 100;
 	for (unsigned int l = SERVER; l < LANES; l++)
-		tb_schedstat(tb, t, l, run[l], wait[l]);
+		tb_schedstat(tb, t, l, run[l], sc->delays ? run[l] / 2 : wait[l]);
 	for (unsigned int c = 0; c < 2; c++) {
 		tb_cpu_times(tb, t, c, busy[c], 0, t - busy[c], 0);
 		tb_cpu_busy(tb, t, c, busy[c], t - busy[c], tick);
@@ -177,6 +180,10 @@ static void build(struct trace_builder *tb, const struct scene *sc)
 		tb_role(tb, 0, l, l == CLIENT ? HG_ROLEF_CLIENT : HG_ROLEF_TARGET, 0);
 		tb_seed(tb, 0, l, HG_SEED_BLOCKED, 0, 232, 5);
 	}
+	for (unsigned int l = SERVER; l < LANES && sc->allowed; l++) {
+		if (l != CLIENT && l != HOG)
+			tb_affinity(tb, 0, T0, l, sc->allowed);
+	}
 	tb_mark(tb, T0, HG_MARK_BEGIN, 0);
 	tb_client(tb, T0, 200, sc->argv);
 	tb_mark(tb, T0, HG_MARK_CLIENT_START, 200);
@@ -207,7 +214,7 @@ static void build(struct trace_builder *tb, const struct scene *sc)
 		if (sc->lost && i == m / 2)
 			tb_loss(tb, 0, events[i].t, 0, sc->lost, 1000);
 	}
-	for (unsigned int tick = 0; tick <= SECONDS * 10; tick++)
+	for (unsigned int tick = 0; tick <= SECONDS * 10 && !sc->no_samples; tick++)
 		samples(tb, sc, tick);
 	for (size_t i = 0; i < 8 && sc->lines[i]; i++)
 		tb_line(tb, T0 + SECONDS * 1000 * TB_MS, 1, sc->lines[i]);
@@ -321,6 +328,47 @@ static void saturated(void **state)
 	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL), "cpu", "saturated", NULL);
 }
 
+/* Two threads take turns on CPU 0; CPU 1 has little to do. */
+static const struct segment pinned[] = {
+	{0, 0, 490, SERVER, EPOLL, 0, -200, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+	{0, 490, 990, SERVER2, EPOLL, 0, 5, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+	{1, 780, 810, CLIENT, EPOLL, 0, 770, SERVER2, 0, HG_CTX_SOFTIRQ_OWN},
+};
+
+static void affinity(void **state)
+{
+	expect(&SCENE(pinned, 3, 1000, WRK, WRK_FULL, .allowed = 1), "cpu", "affinity",
+	       "only CPU 0");
+	/* the other CPU is busy with somebody else's work: letting them on it would gain nothing */
+	expect(&SCENE(pinned, 3, 1000, WRK, WRK_FULL, .allowed = 1, .extra_busy = 90), "unknown",
+	       NULL, NULL);
+	expect(&SCENE(pinned, 3, 1000, WRK, WRK_FULL, .allowed = 1, .no_samples = true),
+	       "inconclusive", NULL, "no /proc/stat samples");
+}
+
+/* The same schedule, but they may use CPU 1 as well: nothing forbids it, the scheduler does not do it. */
+static void placement(void **state)
+{
+	expect(&SCENE(pinned, 3, 1000, WRK, WRK_FULL, .delays = true), "cpu", "sched-placement",
+	       NULL);
+	/* by schedstat they hardly wait */
+	expect(&SCENE(pinned, 3, 1000, WRK, WRK_FULL), "unknown", NULL, NULL);
+	expect(&SCENE(pinned, 3, 1000, WRK, WRK_FULL, .no_samples = true), "inconclusive", NULL,
+	       "no schedstat samples");
+}
+
+/* An idle CPU takes long to wake up: no other place would be better. */
+static void wake_latency_is_no_placement(void **state)
+{
+	const struct segment s[] = {
+		{0, 500, 900, SERVER, EPOLL, 0, 100, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 960, 980, CLIENT, EPOLL, 0, 950, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+
+	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL, .delays = true), "inconclusive", NULL,
+	       "idle CPU to take them");
+}
+
 static void quota(void **state)
 {
 	const struct segment s[] = {
@@ -393,6 +441,25 @@ static void hidden_queue_is_no_too_few(void **state)
 	       NULL, NULL);
 }
 
+/* Two connections; the client's thread sleeps on a timer between its requests. */
+static const struct segment thinks[] = {
+	{0, 0, 50, SERVER, EPOLL, 0, -5, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+	{1, 60, 70, CLIENT, EPOLL, 0, 55, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	{1, 970, 990, CLIENT, EPOLL, 0, 965, HG_LANE_IDLE, 1, HG_CTX_TIMER},
+};
+
+static void think_time(void **state)
+{
+	expect(&SCENE(thinks, 3, 1000, "bench", KEYS("1000", "2", "0.0001")), "client",
+	       "think-time", "answer 5 %");
+	/* its connections wait for answers all the time by its own account */
+	expect(&SCENE(thinks, 3, 1000, "bench", KEYS("1000", "2", "0.0019")), "unknown", NULL,
+	       NULL);
+	/* it does not tell its latency */
+	expect(&SCENE(thinks, 3, 1000, "bench", .lines = {"throughput: 1000 requests/s"}),
+	       "inconclusive", NULL, "which rate it offers");
+}
+
 static const struct segment light[] = {
 	{0, 0, 50, SERVER, EPOLL, 0, -5, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
 	{1, 60, 70, CLIENT, EPOLL, 0, 55, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
@@ -403,8 +470,7 @@ static void offered_load_is_met(void **state)
 {
 	expect(&SCENE(light, 3, 1000, "bench", OFFERED("1000", "1002")), "none", NULL, "met");
 	/* the same, but half of the offered load is not served: then something limits */
-	expect(&SCENE(light, 3, 1000, "bench", OFFERED("1000", "2000")), "inconclusive", NULL,
-	       NULL);
+	expect(&SCENE(light, 3, 1000, "bench", OFFERED("1000", "2000")), "unknown", NULL, NULL);
 }
 
 static void no_throughput_no_verdict(void **state)
@@ -455,12 +521,16 @@ int main(void)
 		cmocka_unit_test(serial_thread),
 		cmocka_unit_test(serial_thread_with_busy_client),
 		cmocka_unit_test(saturated),
+		cmocka_unit_test(affinity),
+		cmocka_unit_test(placement),
+		cmocka_unit_test(wake_latency_is_no_placement),
 		cmocka_unit_test(quota),
 		cmocka_unit_test(competitor),
 		cmocka_unit_test(lock_held_asleep),
 		cmocka_unit_test(client_saturated),
 		cmocka_unit_test(too_few_connections),
 		cmocka_unit_test(hidden_queue_is_no_too_few),
+		cmocka_unit_test(think_time),
 		cmocka_unit_test(offered_load_is_met),
 		cmocka_unit_test(no_throughput_no_verdict),
 		cmocka_unit_test(what_if_counts_all_cpus),

@@ -208,6 +208,13 @@ static inline void tb_exit(struct trace_builder *tb, unsigned int cpu, uint64_t 
 	TB_RECORD(tb, HG_STREAM_CPU0 + cpu, t, HG_KIND_EXIT, lane, 0);
 }
 
+static inline void tb_affinity(struct trace_builder *tb, unsigned int cpu, uint64_t t,
+			       uint64_t lane, uint64_t mask)
+{
+	TB_RECORD(tb, HG_STREAM_CPU0 + cpu, t, HG_KIND_AFFINITY, lane,
+		  (uint64_t)__builtin_popcountll(mask), mask);
+}
+
 static inline void tb_loss(struct trace_builder *tb, unsigned int cpu, uint64_t t, uint64_t probe,
 			   uint64_t count, uint64_t since_ns)
 {

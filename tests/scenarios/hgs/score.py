@@ -22,6 +22,7 @@ def truth(plan, running, client_argv):
     """What the subject may be called, taken from /proc and from what was started while the server still runs."""
     return {
         "thread": {"tids": running.limit_tids()},
+        "cpus": {"names": [f"CPU{'s' if ',' in (plan.base.server_cpus or '') else ''} {plan.base.server_cpus}"]},
         "cgroup": {"path": running.cgroup},
         "competitor": {"tids": list(threads(running.hog.pid)) if running.hog else [],
                        "names": [plan.base.hog["name"]] if plan.base.hog else []},

@@ -19,7 +19,7 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cgroup, competitor, lock, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
 
@@ -82,6 +82,20 @@ def saturated(rng, cpus):
     base = Setup(Own(options), Client(4 * count, 1, {"name": client}), veth=rng.random() < 0.5)
     return Plan(base, base.but(server={"options": {"burn-us": burn / 2}}), "cpu", "saturated",
                 "half the CPU per request", None, "server")
+
+
+def affinity(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    own, others = cpus[0::2], cpus[1::2]
+    if rng.random() < 0.5:
+        own, others = others, own
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(100, 400), "name": process,
+               "thread-name": loops, "worker-name": workers}
+    options["workers" if options["model"] == "pool" else "loops"] = rng.randrange(2 * len(cpus), 3 * len(cpus) + 1)
+    base = Setup(Own(options), Client(rng.choice([16, 24]), rng.choice([1, 2]), {"name": client}),
+                 server_cpus=",".join(map(str, own)), client_cpus=rng.choice([None, str(rng.choice(others))]),
+                 veth=rng.random() < 0.5)
+    return Plan(base, base.but(server_cpus=None), "cpu", "affinity", "all CPUs allowed", "cpus", "server")
 
 
 def quota(rng, cpus):
@@ -147,6 +161,21 @@ def too_few_connections(rng, cpus):
                 "client")
 
 
+def think_time(rng, cpus):
+    process, loops, workers, client, more = names(rng, 5)
+    burn = rng.randrange(20, 100)
+    connections = rng.randrange(4, 17)
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": burn, "loops": rng.randrange(1, 3),
+               "workers": rng.randrange(2, 5), "name": process, "thread-name": loops, "worker-name": workers}
+    # the pauses leave the server 5 to 20 % of a CPU's work
+    think = round(connections * burn / rng.uniform(0.05, 0.2))
+    base = Setup(Own(options), Client(connections, rng.choice([1, 2]),
+                                      {"name": client, "thread-name": more, "think-us": think}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5)
+    return Plan(base, base.but(client={"options": {"think-us": think / 2}}), "client", "think-time", "half the pause",
+                "client")
+
+
 def none(rng, cpus):
     process, loops, workers, client = names(rng, 4)
     burn = rng.randrange(100, 250)
@@ -163,11 +192,13 @@ SERIES = {
     "serial-thread": serial_thread,
     "serial-thread-nginx": serial_thread_nginx,
     "saturated": saturated,
+    "affinity": affinity,
     "quota": quota,
     "quota-nginx": quota_nginx,
     "competitor": competitor,
     "locking": locking,
     "client-saturated": client_saturated,
     "too-few-connections": too_few_connections,
+    "think-time": think_time,
     "none": none,
 }
