@@ -53,7 +53,7 @@ struct hg_sample {
 	uint64_t time_ns;
 	/*
 	 * schedstat: run, delay; CPU times: busy, steal; task times: user, system; cgroup:
-	 * throttled_ns, usage_ns; rss: bytes, -
+	 * throttled_ns, usage_ns; rss: bytes, -. What is called a gauge is no total: hg_series_mean().
 	 */
 	uint64_t a, b;
 };
@@ -108,6 +108,100 @@ struct hg_cgroup {
 struct hg_process {
 	uint32_t tgid;
 	struct hg_series rss; /* a: resident bytes; gauges, not totals */
+};
+
+/* A network namespace that threads of the target or the client are in, or hourglass's own. */
+struct hg_netns {
+	uint32_t id; /* from 1 */
+	uint64_t inode;
+	uint32_t flags;		       /* HG_NETNSF_* */
+	const char *why;	       /* nothing, or not all, is read in it; "" if all is */
+	struct hg_series tcp;	       /* a: segments sent, b: of them sent again */
+	struct hg_series tcp_in;       /* a: segments received, b: connections opened */
+	struct hg_series tcp_trouble;  /* a: retransmission timeouts, b: zero windows announced */
+	struct hg_series listen;       /* a: accept queue was full, b: drops, the former included */
+	struct hg_series socket_drops; /* a: backlog, b: receive queue of a TCP socket was full */
+	struct hg_series udp;	       /* a: datagrams delivered, b: sent */
+	struct hg_series
+		udp_errors; /* a: not delivered, want of buffer included, b: no such port */
+	struct hg_series udp_buffer; /* a: receive buffer was full, b: send buffer */
+};
+
+/* A network device, (namespace, ifindex). */
+struct hg_link {
+	uint32_t id;	/* from 1 */
+	uint32_t netns; /* id of its namespace */
+	uint32_t ifindex;
+	const char *name, *kind, *driver; /* unescaped; kind: "veth", ...; "" if unknown */
+	uint32_t flags;			  /* IFF_* */
+	uint64_t mbit; /* as the driver states; 0 unknown; of a veth it says nothing */
+	uint64_t mtu, tx_queues, rx_queues;
+	uint32_t offloads;	 /* HG_LINKF_* */
+	uint32_t peer;		 /* id of the other end or the device below; 0 none or not known */
+	uint32_t peer_netns;	 /* id of its namespace; 0 not known */
+	uint32_t master;	 /* id of its bridge or bond; 0 none */
+	struct hg_series rx, tx; /* a: bytes, b: packets */
+	struct hg_series drops;	 /* packets, a: rx (dropped and missed), b: tx */
+	struct hg_series errors; /* packets, a: rx, b: tx */
+};
+
+/* A queueing discipline of a device. */
+struct hg_qdisc {
+	uint32_t link; /* id */
+	uint32_t handle,
+		parent;	       /* parent HG_QDISC_ROOT: all that the device sends goes through it */
+	const char *kind;      /* "tbf", "noqueue", ... */
+	uint64_t rate, burst;  /* tbf: bytes a second, bytes; 0 for others */
+	struct hg_series sent; /* a: bytes, b: packets */
+	struct hg_series drops;	   /* a: packets dropped, b: times held back (overlimits) */
+	struct hg_series requeues; /* a: packets, - */
+	struct hg_series backlog;  /* a: bytes, b: packets; gauges */
+};
+
+struct hg_softnet {
+	uint32_t cpu;
+	struct hg_series packets; /* a: processed, b: rounds that ended with work left (squeezed) */
+	struct hg_series drops;	  /* a: backlog was full, b: flow limit */
+	struct hg_series rps;	  /* a: times another CPU gave it packets, - */
+	struct hg_series backlog; /* a: packets, -; gauge */
+};
+
+struct hg_disk {
+	uint64_t dev; /* major << 20 | minor */
+	const char *name;
+	struct hg_series requests, bytes; /* a: reads, b: writes */
+	struct hg_series time_ns;	  /* summed over requests; a: reads, b: writes */
+	struct hg_series busy;	    /* a: ns with a request in flight, b: that times the requests */
+	struct hg_series in_flight; /* a: requests, -; gauge */
+	struct hg_series flushes;   /* a: requests, b: ns summed over them */
+	struct hg_series discards;  /* a: requests, b: bytes */
+	struct hg_series merged;    /* a: reads, b: writes */
+};
+
+/* Pressure of the machine or a cgroup of the target. */
+struct hg_psi {
+	const char *scope; /* path of the cgroup; "" the machine */
+	enum hg_psi_resource resource;
+	const char *why;	/* there are no figures; "" if there are */
+	struct hg_series stall; /* ns, a: some, b: full */
+};
+
+/* A TCP socket of the target or the client, sampled once a second. */
+struct hg_socket {
+	uint64_t cookie;
+	uint32_t netns; /* id */
+	uint32_t role;	/* HG_ROLEF_TARGET, HG_ROLEF_CLIENT, both, or 0: of somebody else */
+	uint32_t state; /* last seen: 1 established, 10 listening */
+	uint16_t port, peer_port;
+	uint64_t mss;
+	struct hg_series rtt;	  /* us, a: smoothed, b: least; gauges */
+	struct hg_series window;  /* segments, a: cwnd, b: unacknowledged; gauges */
+	struct hg_series queue;	  /* bytes, a: to send or unacknowledged, b: not read; gauges.
+				      listening: a: room for, b: connections to be accepted */
+	struct hg_series notsent; /* a: bytes, b: delivery rate in bytes a second; gauges */
+	struct hg_series limited; /* ns, a: by the peer's window, b: by the send buffer */
+	struct hg_series busy;	  /* a: ns with data outstanding, b: segments sent again */
+	struct hg_series bytes;	  /* a: acknowledged, b: received */
 };
 
 /* One point of the sweep: from time_ns on, lane is in leaf. */
@@ -192,6 +286,18 @@ size_t hg_model_cgroups(const struct hg_model *m, const struct hg_cgroup **out);
 size_t hg_model_processes(const struct hg_model *m, const struct hg_process **out);
 size_t hg_model_locks(const struct hg_model *m,
 		      const struct hg_lock **out); /* most wait_ns first */
+/* By id: a hole in the ids is an entry with id 0. NULL-safe look-ups: hg_model_netns_find(), hg_model_link_find(). */
+size_t hg_model_netns(const struct hg_model *m, const struct hg_netns **out);
+size_t hg_model_links(const struct hg_model *m, const struct hg_link **out);
+size_t hg_model_qdiscs(const struct hg_model *m, const struct hg_qdisc **out);
+size_t hg_model_softnet(const struct hg_model *m, const struct hg_softnet **out); /* index = CPU */
+size_t hg_model_disks(const struct hg_model *m, const struct hg_disk **out);
+size_t hg_model_psi(const struct hg_model *m, const struct hg_psi **out);
+size_t hg_model_sockets(const struct hg_model *m, const struct hg_socket **out);
+/* NULL: there is none of this id. */
+const struct hg_netns *hg_model_netns_find(const struct hg_model *m, uint32_t id);
+const struct hg_link *hg_model_link_find(const struct hg_model *m, uint32_t id);
+
 size_t hg_model_lines(const struct hg_model *m, const struct hg_line **out);
 void hg_model_losses(const struct hg_model *m, struct hg_losses *out);
 
@@ -221,6 +327,12 @@ size_t hg_model_probes_missing(const struct hg_model *m, const char *(*out)[2], 
  */
 bool hg_series_delta(const struct hg_series *s, uint64_t from_ns, uint64_t to_ns, uint64_t *a_out,
 		     uint64_t *b_out, uint64_t *span_out);
+
+/*
+ * Mean of a gauge over the samples in [from, to]; *n_out their number. False if there is none.
+ */
+bool hg_series_mean(const struct hg_series *s, uint64_t from_ns, uint64_t to_ns, double *a_out,
+		    double *b_out, size_t *n_out);
 
 /* Every step of the window in time order; first one step per lane at the window's start. 0 or -errno. */
 int hg_model_sweep(struct hg_model *m, hg_step_fn fn, void *arg);

@@ -146,6 +146,10 @@ int hg_model_read_definitions(struct hg_model *m)
 		case HG_KIND_CLIENT:
 			on_client(m, rec);
 			break;
+		case HG_KIND_NETNS:
+		case HG_KIND_LINK:
+			err = hg_network_define(m, rec);
+			break;
 		case HG_KIND_LOSS: /* damage to the definitions themselves */
 			m->losses.damage += rec->f[HG_LOSS_COUNT];
 			break;
@@ -153,6 +157,7 @@ int hg_model_read_definitions(struct hg_model *m)
 		if (err)
 			return err;
 	}
+	hg_network_resolve(m);
 	return rc;
 }
 

@@ -37,6 +37,12 @@
 #define HG_LINES_MAX	  (1U << 20)
 #define HG_CGROUPS_MAX	  1024U
 #define HG_PROCESSES_MAX  4096U /* further ones have no footprint */
+#define HG_NETNS_MAX	  256U
+#define HG_LINKS_MAX	  4096U
+#define HG_QDISCS_MAX	  4096U
+#define HG_DISKS_MAX	  1024U
+#define HG_PSI_MAX	  1024U
+#define HG_SOCKETS_MAX	  16384U
 #define HG_PROBES_MAX	  64U
 #define HG_SUBWINDOWS_MAX 1000U
 
@@ -85,6 +91,31 @@ struct hg_probe_cost {
 	uint64_t runs, ns; /* in between; until it is ended the totals at its beginning */
 };
 
+/* A socket by cookie, or a qdisc by (link, handle, parent). */
+struct hg_network_entry {
+	uint64_t key[2];
+	uint32_t index;
+	UT_hash_handle hh;
+};
+
+/* model_network.c, model_disk.c: what the samplers saw of the network and the disks. */
+struct hg_network {
+	struct hg_netns *netns; /* [id - 1], as links */
+	struct hg_link *links;
+	struct hg_qdisc *qdiscs;
+	struct hg_softnet *softnet;
+	struct hg_socket *sockets;
+	struct hg_network_entry *sockets_by_cookie, *qdiscs_by_key;
+	size_t netns_count, links_count, qdiscs_count, softnet_count, sockets_count;
+	bool warned;
+};
+
+struct hg_disks {
+	struct hg_disk *disks;
+	struct hg_psi *psi;
+	size_t disks_count, psi_count;
+};
+
 struct hg_probe_info {
 	const char *name, *why;
 	bool known, attached;
@@ -116,6 +147,8 @@ struct hg_model {
 	size_t processes_count;
 	struct hg_line *lines;
 	size_t lines_count;
+	struct hg_network network;
+	struct hg_disks disks;
 	struct hg_locks locks;
 	size_t samples; /* in all series */
 	uint32_t ticks; /* of the sampler, in the window */
@@ -154,6 +187,17 @@ int hg_model_read_samples(struct hg_model *m);
 int hg_series_add(struct hg_model *m, struct hg_series *s, uint64_t time_ns, uint64_t a,
 		  uint64_t b);
 double hg_model_bpf_cpus(const struct hg_model *m);
+
+/* model_network.c: a definition, or a sample, that is about it. 0 or -errno. */
+int hg_network_define(struct hg_model *m, const struct hg_record *rec);
+int hg_network_sample(struct hg_model *m, const struct hg_record *rec);
+/* After all definitions: the other ends. */
+void hg_network_resolve(struct hg_model *m);
+void hg_network_free(struct hg_model *m);
+
+/* model_disk.c */
+int hg_disks_sample(struct hg_model *m, const struct hg_record *rec);
+void hg_disks_free(struct hg_model *m);
 
 /* model_account.c: interval sums, cut to the window. */
 int hg_account_prepare(struct hg_model *m); /* zeroes all sums; allocates those of members */

@@ -143,6 +143,8 @@ void hg_model_free(struct hg_model *m)
 		HASH_DEL(m->nstids, e);
 		free(e);
 	}
+	hg_network_free(m);
+	hg_disks_free(m);
 	hg_locks_free(m);
 	free(m->sub_ns);
 	free(m->lanes);

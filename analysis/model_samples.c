@@ -99,6 +99,32 @@ bool hg_series_delta(const struct hg_series *s, uint64_t from_ns, uint64_t to_ns
 	return true;
 }
 
+bool hg_series_mean(const struct hg_series *s, uint64_t from_ns, uint64_t to_ns, double *a_out,
+		    double *b_out, size_t *n_out)
+{
+	double a = 0, b = 0;
+	size_t n = 0;
+
+	for (size_t i = s->n ? sample_before(s, from_ns) : 0; i < s->n; i++) {
+		if (s->v[i].time_ns < from_ns)
+			continue;
+		if (s->v[i].time_ns > to_ns)
+			break;
+		a += (double)s->v[i].a;
+		b += (double)s->v[i].b;
+		n++;
+	}
+	if (!n)
+		return false;
+	if (a_out)
+		*a_out = a / (double)n;
+	if (b_out)
+		*b_out = b / (double)n;
+	if (n_out)
+		*n_out = n;
+	return true;
+}
+
 static int on_cpu_times(struct hg_model *m, const struct hg_record *rec)
 {
 	int err = 0;
@@ -315,6 +341,15 @@ static int on_sample(struct samples *s, const struct hg_record *rec)
 				     rec->f[HG_OWN_BYTES]);
 	case HG_KIND_PROBE_COST:
 		return on_probe_cost(m, rec);
+	case HG_KIND_QDISC:
+	case HG_KIND_NETDEV_STATS:
+	case HG_KIND_SOFTNET:
+	case HG_KIND_SOCKET:
+	case HG_KIND_NETNS_STATS:
+		return hg_network_sample(m, rec);
+	case HG_KIND_DISK:
+	case HG_KIND_PSI:
+		return hg_disks_sample(m, rec);
 	case HG_KIND_LINE:
 		return on_line(m, rec);
 	case HG_KIND_LOSS:

@@ -20,7 +20,8 @@
 /* In this order at each tick: what is compared with events first, what takes longest last. */
 static const struct sampler_ops *const table[] = {
 	&sampler_clock,	     &sampler_cpu_times, &sampler_schedstat, &sampler_cgroup,
-	&sampler_task_times, &sampler_rss,	 &sampler_wait,
+	&sampler_task_times, &sampler_rss,	 &sampler_wait,	     &sampler_softnet,
+	&sampler_disk,	     &sampler_psi,
 };
 _Static_assert(HG_ARRAY_SIZE(table) <= HG_ARRAY_SIZE(((struct hg_sampler *)0)->state),
 	       "state is too small");
@@ -78,6 +79,19 @@ ssize_t sampler_file_read_at(const struct sampler_file *f, char *buf, size_t siz
 		if (*now_ns - before < READ_NS_MAX)
 			break;
 	}
+	return n;
+}
+
+ssize_t sampler_file_read_whole_at(const struct sampler_file *f, char *buf, size_t size,
+				   uint64_t *time_ns_out)
+{
+	uint64_t before_ns = hg_now_ns();
+	ssize_t n;
+
+	if (!f->path)
+		return -ENOENT;
+	n = f->fd >= 0 ? hg_file_read_fd(f->fd, buf, size) : hg_file_read(f->path, buf, size);
+	*time_ns_out = before_ns + (hg_now_ns() - before_ns) / 2;
 	return n;
 }
 

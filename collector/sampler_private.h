@@ -84,7 +84,7 @@ struct hg_sampler {
 	struct hg_record *pending; /* last samples of removed tasks, for the next tick */
 	size_t pending_count, pending_max;
 
-	void *state[8]; /* by row of the table of samplers */
+	void *state[16]; /* by row of the table of samplers */
 };
 
 /* One tick. */
@@ -107,7 +107,8 @@ struct sampler_ops {
 };
 
 extern const struct sampler_ops sampler_clock, sampler_cpu_times, sampler_schedstat,
-	sampler_task_times, sampler_cgroup, sampler_rss, sampler_wait;
+	sampler_task_times, sampler_cgroup, sampler_rss, sampler_wait, sampler_softnet,
+	sampler_disk, sampler_psi;
 
 /* Names the file and opens it if its class has a descriptor left. -ENOMEM only. */
 int sampler_file_init(struct hg_sampler *s, enum sampler_file_class class, struct sampler_file *f,
@@ -124,6 +125,10 @@ ssize_t sampler_file_read(const struct sampler_file *f, char *buf, size_t size);
 ssize_t sampler_file_read_at(const struct sampler_file *f, char *buf, size_t size, uint64_t *now_ns,
 			     uint64_t *time_ns_out);
 
+/* A file that the kernel gives out in pieces (one line a CPU or device): whole, otherwise as above. */
+ssize_t sampler_file_read_whole_at(const struct sampler_file *f, char *buf, size_t size,
+				   uint64_t *time_ns_out);
+
 /* Writes a record of the sampler's stream. */
 int sampler_write(const struct sampler_pass *pass, const struct hg_record *rec);
 
@@ -139,6 +144,15 @@ bool sampler_stat_parse(const char *text, uint64_t *utime_out, uint64_t *stime_o
 bool sampler_cpu_parse(const char *line, uint64_t f[static 9]);
 /* The text of /proc/PID/syscall into HG_WAIT_SAMPLE_SYSNR to ARG2; false when it is none. */
 bool sampler_syscall_parse(const char *text, uint64_t f[static 5]);
+/*
+ * A line of /proc/net/softnet_stat into HG_SOFTNET_CPU to BACKLOG; line: its number, which is the CPU's before Linux
+ * 5.10. false: not one.
+ */
+bool sampler_softnet_parse(const char *text, unsigned int line, uint64_t f[static 7]);
+/* A line of /proc/diskstats into HG_DISK_*; the name is terminated in name. false: not one. */
+bool sampler_disk_parse(const char *line, char name[static 64], uint64_t f[static 19]);
+/* A file of pressure: totals in ns; what it does not say is 0. false: not one. */
+bool sampler_psi_parse(const char *text, uint64_t *some_ns_out, uint64_t *full_ns_out);
 uint64_t sampler_ticks_to_ns(uint64_t ticks);
 
 #endif

@@ -52,12 +52,14 @@ static int take_fields(struct hg_columns_kind *k, const struct fields *fields)
 			continue;
 		if (encoding > HG_ENC_KEYED)
 			return -EBADMSG;
-		k->prev_fields |= (uint16_t)((encoding == HG_ENC_PREV) << f);
-		k->keyed_fields |= (uint16_t)((encoding == HG_ENC_KEYED) << f);
+		k->prev_fields |= (uint32_t)(encoding == HG_ENC_PREV) << f;
+		k->keyed_fields |= (uint32_t)(encoding == HG_ENC_KEYED) << f;
 	}
 	/* The key is the first field, known before the others. */
 	return k->keyed_fields && ((k->keyed_fields | k->prev_fields) & 1) ? -EBADMSG : 0;
 }
+
+_Static_assert(HG_FIELDS_MAX <= 32, "a field has a bit in hg_columns_kind");
 
 static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
 		     struct fields *fields)

@@ -64,8 +64,8 @@ struct hg_columns_kind {
 	uint16_t nfields; /* that this build knows and the chunk has; 0 if the kind is not known */
 	bool known;
 	bool is_switch;
-	uint16_t prev_fields;  /* bits: HG_ENC_PREV, which only the order of all records can undo */
-	uint16_t keyed_fields; /* bits: HG_ENC_KEYED */
+	uint32_t prev_fields;  /* bits: HG_ENC_PREV, which only the order of all records can undo */
+	uint32_t keyed_fields; /* bits: HG_ENC_KEYED */
 	uint32_t count;
 	uint64_t *rows; /* time, then fields */
 	uint64_t *next; /* row of the next record */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HG_FIELDS_MAX 12
+#define HG_FIELDS_MAX 20
 
 /* A record in memory. Times are ns in the clock of the record's stream (host: CLOCK_MONOTONIC). */
 struct hg_record {
@@ -40,6 +40,8 @@ enum hg_kind {
 	HG_KIND_MARK = 6,
 	HG_KIND_PROBE = 7,
 	HG_KIND_CLIENT = 8,
+	HG_KIND_NETNS = 12,
+	HG_KIND_LINK = 13,
 
 	/* Events of a CPU's stream. */
 	HG_KIND_SWITCH = 16,
@@ -64,6 +66,13 @@ enum hg_kind {
 	HG_KIND_OWN = 55,
 	HG_KIND_PROBE_COST = 56,
 	HG_KIND_TASK_TIMES = 57,
+	HG_KIND_QDISC = 59,
+	HG_KIND_NETDEV_STATS = 60,
+	HG_KIND_SOFTNET = 61,
+	HG_KIND_DISK = 62,
+	HG_KIND_PSI = 63,
+	HG_KIND_SOCKET = 66,
+	HG_KIND_NETNS_STATS = 67,
 
 	/* HG_STREAM_CLIENT */
 	HG_KIND_LINE = 64,
@@ -152,6 +161,44 @@ enum { /* CLIENT: CMD */
 	HG_CLIENT_FORMAT, /* str: --client, or 0 */
 	HG_CLIENT_REGEX,  /* str: --client-regex, or 0 */
 };
+
+enum { /* NETNS: a network namespace; a later record of the same id replaces it */
+	HG_NETNS_ID,    /* from 1 */
+	HG_NETNS_INODE, /* of nsfs */
+	HG_NETNS_FLAGS, /* HG_NETNSF_* */
+	HG_NETNS_WHY,   /* str: why nothing is read in it, or not all */
+};
+#define HG_NETNSF_HOST   1 /* of hourglass itself: the machine's, unless it runs in a container */
+#define HG_NETNSF_TARGET 2 /* threads of the target are in it */
+#define HG_NETNSF_CLIENT 4 /* threads of CMD's tree are in it */
+#define HG_NETNSF_OTHER  8 /* other recorded threads are in it (-a) */
+#define HG_NETNSF_OPEN   16 /* it is read */
+
+enum { /* LINK: a network device, (namespace, ifindex); a later record of the same id replaces it */
+	HG_LINK_ID,    /* from 1 */
+	HG_LINK_NETNS, /* id of NETNS */
+	HG_LINK_IFINDEX,
+	HG_LINK_NAME,   /* str */
+	HG_LINK_KIND,   /* str: veth, bridge, tun, ... as rtnetlink names it; 0 for a plain device */
+	HG_LINK_DRIVER, /* str: as ethtool names it, 0 unknown */
+	HG_LINK_FLAGS,  /* IFF_* */
+	HG_LINK_MBIT,   /* speed as the driver states it, Mbit/s: veth states 10000 and has none; 0 unknown */
+	HG_LINK_MTU,
+	HG_LINK_TX_QUEUES,
+	HG_LINK_RX_QUEUES,
+	HG_LINK_OFFLOADS, /* HG_LINKF_* */
+	HG_LINK_PEER_IFINDEX, /* other end of a veth, device below a vlan, ...; 0 none */
+	HG_LINK_PEER_NETNS,   /* id of NETNS; 0 one that is not known */
+	HG_LINK_MASTER,       /* ifindex of its bridge or bond in the same namespace; 0 none */
+};
+#define HG_LINKF_TSO     1
+#define HG_LINKF_GSO     2
+#define HG_LINKF_GRO     4
+#define HG_LINKF_LRO     8
+#define HG_LINKF_TX_CSUM 16
+#define HG_LINKF_RX_CSUM 32
+#define HG_LINKF_SG      64
+#define HG_LINKF_KNOWN   128 /* the others are known */
 
 enum { /* SWITCH and the first fields of SWITCH_BLOCK */
 	HG_SWITCH_PREV, /* lane */
@@ -283,6 +330,115 @@ enum { /* TASK_TIMES: utime and stime of /proc/TGID/task/TID/stat: tick-based, o
 	HG_TASK_TIMES_LANE,
 	HG_TASK_TIMES_USER_NS,
 	HG_TASK_TIMES_SYSTEM_NS,
+};
+enum { /* QDISC: a queueing discipline; BYTES to REQUEUES are totals since it was made */
+	HG_QDISC_LINK,   /* id of LINK */
+	HG_QDISC_HANDLE, /* major << 16; 0: a default one */
+	HG_QDISC_PARENT, /* HG_QDISC_ROOT, or handle of its class */
+	HG_QDISC_KIND,   /* str: tbf, fq_codel, noqueue, ... */
+	HG_QDISC_BYTES,  /* sent */
+	HG_QDISC_PACKETS,
+	HG_QDISC_DROPS,
+	HG_QDISC_OVERLIMITS, /* times that it held packets back for its rate */
+	HG_QDISC_REQUEUES,
+	HG_QDISC_BACKLOG_BYTES, /* now */
+	HG_QDISC_BACKLOG_PACKETS,
+	HG_QDISC_RATE,  /* bytes a second that tbf lets through; 0: no limit, or one of its classes */
+	HG_QDISC_BURST, /* tbf: bytes */
+};
+#define HG_QDISC_ROOT UINT64_C(0xffffffff)
+enum { /* NETDEV_STATS: rtnl_link_stats64 */
+	HG_NETDEV_LINK, /* id of LINK */
+	HG_NETDEV_RX_BYTES,
+	HG_NETDEV_RX_PACKETS,
+	HG_NETDEV_RX_ERRORS,
+	HG_NETDEV_RX_DROPPED,
+	HG_NETDEV_RX_MISSED, /* the device had no room */
+	HG_NETDEV_RX_NOHANDLER,
+	HG_NETDEV_TX_BYTES,
+	HG_NETDEV_TX_PACKETS,
+	HG_NETDEV_TX_ERRORS,
+	HG_NETDEV_TX_DROPPED,
+	HG_NETDEV_COLLISIONS,
+};
+enum { /* SOFTNET: /proc/net/softnet_stat; one line a CPU, whatever the namespace */
+	HG_SOFTNET_CPU,
+	HG_SOFTNET_PROCESSED, /* packets */
+	HG_SOFTNET_DROPPED,   /* the CPU's backlog was full */
+	HG_SOFTNET_SQUEEZED,  /* a round ended with work left */
+	HG_SOFTNET_RPS,       /* woken by another CPU's RPS */
+	HG_SOFTNET_FLOW_LIMIT,
+	HG_SOFTNET_BACKLOG, /* packets now */
+};
+enum { /* DISK: /proc/diskstats */
+	HG_DISK_DEV,  /* major << 20 | minor */
+	HG_DISK_NAME, /* str */
+	HG_DISK_READS,
+	HG_DISK_READS_MERGED,
+	HG_DISK_READ_BYTES,
+	HG_DISK_READ_NS, /* summed over requests */
+	HG_DISK_WRITES,
+	HG_DISK_WRITES_MERGED,
+	HG_DISK_WRITE_BYTES,
+	HG_DISK_WRITE_NS,
+	HG_DISK_IN_FLIGHT, /* now */
+	HG_DISK_IO_NS,     /* with at least one request, by the kernel's tick */
+	HG_DISK_QUEUE_NS,  /* that, times the requests */
+	HG_DISK_DISCARDS,
+	HG_DISK_DISCARDS_MERGED,
+	HG_DISK_DISCARD_BYTES,
+	HG_DISK_DISCARD_NS,
+	HG_DISK_FLUSHES,
+	HG_DISK_FLUSH_NS,
+};
+enum { /* PSI: pressure stall totals */
+	HG_PSI_SCOPE,    /* str: path of a cgroup below the mount, 0 the machine */
+	HG_PSI_RESOURCE, /* enum hg_psi_resource */
+	HG_PSI_SOME_NS,  /* at least one task stalled */
+	HG_PSI_FULL_NS,  /* all of them */
+	HG_PSI_WHY,      /* str: why there are no figures; 0: these are */
+};
+enum hg_psi_resource { HG_PSI_CPU = 0, HG_PSI_IO = 1, HG_PSI_MEMORY = 2, HG_PSI_IRQ = 3, HG_PSI_RESOURCES };
+enum { /* SOCKET: a TCP socket of the target or the client, by inet_diag */
+	HG_SOCKET_COOKIE, /* the kernel's id of the socket */
+	HG_SOCKET_NETNS,  /* id of NETNS */
+	HG_SOCKET_ROLE,   /* HG_ROLEF_TARGET, HG_ROLEF_CLIENT, both or 0: whose descriptor it is */
+	HG_SOCKET_STATE,  /* TCP_* of linux/tcp.h: 1 established, 10 listening */
+	HG_SOCKET_PORTS,  /* local << 16 | peer's */
+	HG_SOCKET_RTT_US, /* smoothed */
+	HG_SOCKET_MIN_RTT_US,
+	HG_SOCKET_CWND, /* segments */
+	HG_SOCKET_MSS,
+	HG_SOCKET_UNACKED, /* segments in flight; listening: connections to be accepted */
+	HG_SOCKET_SENDQ,   /* bytes not acknowledged, sent or not; listening: most that may wait */
+	HG_SOCKET_NOTSENT, /* bytes of them that are not sent */
+	HG_SOCKET_RECVQ,   /* bytes that the program has not read; listening: connections to be accepted */
+	HG_SOCKET_BUSY_NS, /* with data to send or not acknowledged */
+	HG_SOCKET_RWND_NS, /* of them, limited by the peer's window */
+	HG_SOCKET_SNDBUF_NS, /* of them, limited by the send buffer */
+	HG_SOCKET_RETRANS,   /* segments */
+	HG_SOCKET_RATE,      /* delivery rate last seen, bytes a second */
+	HG_SOCKET_ACKED,     /* bytes */
+	HG_SOCKET_RECEIVED,  /* bytes */
+};
+enum { /* NETNS_STATS: snmp, snmp6 and netstat of a namespace */
+	HG_NETNS_STATS_NETNS, /* id of NETNS */
+	HG_NETNS_STATS_TCP_IN,  /* segments */
+	HG_NETNS_STATS_TCP_OUT,
+	HG_NETNS_STATS_TCP_RETRANS,
+	HG_NETNS_STATS_TCP_TIMEOUTS,
+	HG_NETNS_STATS_TCP_OPENS, /* active and passive */
+	HG_NETNS_STATS_LISTEN_OVERFLOWS,
+	HG_NETNS_STATS_LISTEN_DROPS, /* with the overflows */
+	HG_NETNS_STATS_BACKLOG_DROPS, /* a socket's backlog was full */
+	HG_NETNS_STATS_RCVQ_DROPS,    /* a socket's receive queue was full */
+	HG_NETNS_STATS_ZERO_WINDOWS,  /* announced: the program does not read */
+	HG_NETNS_STATS_UDP_IN,        /* datagrams, delivered; IPv4 and IPv6, as all below */
+	HG_NETNS_STATS_UDP_OUT,
+	HG_NETNS_STATS_UDP_NO_PORTS,
+	HG_NETNS_STATS_UDP_IN_ERRORS, /* with those for want of buffer */
+	HG_NETNS_STATS_UDP_RCVBUF_ERRORS,
+	HG_NETNS_STATS_UDP_SNDBUF_ERRORS,
 };
 enum { HG_LINE_FD, HG_LINE_TEXT }; /* LINE: fd 1, 2, or 3 = --client-log; TEXT str */
 /* clang-format on */

@@ -408,6 +408,209 @@ static void waits(void **state)
 	munmap(shared_word, 4096);
 }
 
+/* --- the network's and the disks' files --- */
+
+static void softnet_lines(void **state)
+{
+	uint64_t f[HG_FIELDS_MAX];
+
+	/* 6.x: 15 columns; the CPU is named, as lines are of those online only */
+	assert_true(sampler_softnet_parse("01a02353 00000002 00000008 00000000 00000000 00000000 "
+					  "00000000 00000000 00000000 00000005 00000006 00000007 "
+					  "0000000b 00000001 00000006\n",
+					  3, f));
+	assert_int_equal(f[HG_SOFTNET_CPU], 11);
+	assert_int_equal(f[HG_SOFTNET_PROCESSED], 0x1a02353);
+	assert_int_equal(f[HG_SOFTNET_DROPPED], 2);
+	assert_int_equal(f[HG_SOFTNET_SQUEEZED], 8);
+	assert_int_equal(f[HG_SOFTNET_RPS], 5);
+	assert_int_equal(f[HG_SOFTNET_FLOW_LIMIT], 6);
+	assert_int_equal(f[HG_SOFTNET_BACKLOG], 7);
+	/* 5.4: 11 columns */
+	assert_true(sampler_softnet_parse("00000010 0 1 0 0 0 0 0 0 00000005 00000006\n00000011", 3,
+					  f));
+	assert_int_equal(f[HG_SOFTNET_CPU], 3);
+	assert_int_equal(f[HG_SOFTNET_FLOW_LIMIT], 6);
+	assert_int_equal(f[HG_SOFTNET_BACKLOG], 0);
+	assert_false(sampler_softnet_parse("00000010 1\n", 0, f));
+	assert_false(sampler_softnet_parse("00000010 zz 0 0\n", 0, f));
+	assert_false(sampler_softnet_parse("", 0, f));
+}
+
+static void disk_lines(void **state)
+{
+	uint64_t f[HG_FIELDS_MAX];
+	char name[64];
+
+	assert_true(sampler_disk_parse(" 254       0 vda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
+				       name, f));
+	assert_string_equal(name, "vda");
+	assert_int_equal(f[HG_DISK_DEV], 254ULL << 20);
+	assert_int_equal(f[HG_DISK_READS], 1);
+	assert_int_equal(f[HG_DISK_READ_BYTES], 3 * 512);
+	assert_int_equal(f[HG_DISK_WRITE_NS], 8000000);
+	assert_int_equal(f[HG_DISK_IN_FLIGHT], 9);
+	assert_int_equal(f[HG_DISK_IO_NS], 10000000);
+	assert_int_equal(f[HG_DISK_DISCARD_BYTES], 14 * 512);
+	assert_int_equal(f[HG_DISK_FLUSHES], 16);
+	assert_int_equal(f[HG_DISK_FLUSH_NS], 17000000);
+	assert_true(sampler_disk_parse(" 8 17 sdb1 1 2 3 4 5 6 7 8 9 10 11", name, f));
+	assert_int_equal(f[HG_DISK_DEV], 8ULL << 20 | 17);
+	assert_int_equal(f[HG_DISK_FLUSHES], 0);
+	assert_false(sampler_disk_parse(" 8 17 sdb1 1 2 3 4", name, f));
+	assert_false(sampler_disk_parse(" 8 17", name, f));
+	assert_false(sampler_disk_parse("", name, f));
+}
+
+static void psi_texts(void **state)
+{
+	uint64_t some = 1, full = 1;
+
+	assert_true(sampler_psi_parse("some avg10=42.63 avg60=53.89 avg300=49.29 total=6962\n"
+				      "full avg10=0.00 avg60=0.00 avg300=0.00 total=17\n",
+				      &some, &full));
+	assert_int_equal(some, 6962000);
+	assert_int_equal(full, 17000);
+	assert_true(sampler_psi_parse("full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n", &some,
+				      &full));
+	assert_int_equal(some, 0);
+	assert_int_equal(full, 5000);
+	assert_false(sampler_psi_parse("", &some, &full));
+	assert_false(sampler_psi_parse("nothing total=5", &some, &full));
+}
+
+/* By hand: field n (from 0) of line i (from 0) of softnet_stat. */
+static uint64_t softnet_by_hand(unsigned int i, int n)
+{
+	FILE *f = fopen("/proc/net/softnet_stat", "r");
+	unsigned int v[13];
+	char line[512];
+
+	assert_non_null(f);
+	for (unsigned int k = 0; k <= i; k++)
+		assert_non_null(fgets(line, sizeof(line), f));
+	fclose(f);
+	assert_int_equal(sscanf(line, "%x %x %x %x %x %x %x %x %x %x %x %x %x", &v[0], &v[1], &v[2],
+				&v[3], &v[4], &v[5], &v[6], &v[7], &v[8], &v[9], &v[10], &v[11],
+				&v[12]),
+			 13);
+	return v[n];
+}
+
+/* Totals of the block device with the most requests, by hand. */
+static uint64_t disk_by_hand(char name[64], uint64_t v[17])
+{
+	uint64_t dev = 0, best = 0, n[17];
+	FILE *f = fopen("/proc/diskstats", "r");
+	unsigned int major, minor;
+	char other[64], line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		int at = 0;
+		char *text;
+
+		assert_int_equal(sscanf(line, "%u %u %63s%n", &major, &minor, other, &at), 3);
+		text = line + at;
+		for (int i = 0; i < 17; i++)
+			n[i] = strtoull(text, &text, 10);
+		if (*name ? strcmp(other, name) != 0 : n[0] + n[4] <= best)
+			continue;
+		best = n[0] + n[4];
+		dev = (uint64_t)major << 20 | minor;
+		memcpy(v, n, sizeof(n));
+		if (!*name)
+			strcpy(name, other);
+	}
+	fclose(f);
+	return dev;
+}
+
+static void network_and_disk_totals(void **state)
+{
+	static const uint64_t units[17] = {1, 1, 512, 1000000, 1,   1,	     512, 1000000, 0,
+					   0, 0, 1,   1,       512, 1000000, 1,	  1000000};
+	uint64_t before[17], after[17], net[2][3], dev;
+	const struct hg_record *rec;
+	char first[64] = "";
+	struct hg_sampler *s;
+	struct tape t;
+
+	dev = disk_by_hand(first, before);
+	assert_int_equal(hg_sampler_new(&s), 0);
+	tape_open(&t);
+	for (int i = 0; i < 3; i++)
+		net[0][i] = softnet_by_hand(0, i);
+	disk_by_hand(first, before);
+	hg_sampler_tick(s, t.w, hg_now_ns());
+	disk_by_hand(first, after);
+	for (int i = 0; i < 3; i++)
+		net[1][i] = softnet_by_hand(0, i);
+	hg_sampler_free(s);
+	tape_read(&t);
+	assert_int_equal(count(&t, HG_KIND_SOFTNET, UINT64_MAX), sysconf(_SC_NPROCESSORS_ONLN));
+	rec = find(&t, HG_KIND_SOFTNET, softnet_by_hand(0, 12), 0);
+	assert_non_null(rec);
+	for (int i = 0; i < 3; i++)
+		assert_in_range(rec->f[HG_SOFTNET_PROCESSED + i], net[0][i], net[1][i]);
+	if (dev) {
+		rec = find(&t, HG_KIND_DISK, dev, 0);
+		assert_non_null(rec);
+		assert_string_equal(hg_reader_string(t.r, rec->f[HG_DISK_NAME], NULL), first);
+		for (int i = 0; i < 17; i++) {
+			if (units[i])
+				assert_in_range(rec->f[HG_DISK_READS + i], before[i] * units[i],
+						after[i] * units[i]);
+		}
+	}
+	tape_close(&t);
+}
+
+static uint64_t psi_by_hand(const char *path)
+{
+	char text[256], *at;
+
+	if (hg_file_read(path, text, sizeof(text)) < 0)
+		return UINT64_MAX;
+	at = strstr(text, "total=");
+	assert_non_null(at);
+	return 1000 * strtoull(at + 6, NULL, 10);
+}
+
+static void pressure(void **state)
+{
+	uint64_t before = psi_by_hand("/proc/pressure/cpu"), after;
+	const struct hg_record *rec = NULL;
+	struct hg_sampler *s;
+	size_t n = 0;
+	struct tape t;
+
+	tape_open(&t);
+	assert_int_equal(hg_sampler_new(&s), 0);
+	hg_sampler_tick(s, t.w, hg_now_ns());
+	hg_sampler_tick(s, t.w, hg_now_ns());
+	hg_sampler_free(s);
+	after = psi_by_hand("/proc/pressure/cpu");
+	tape_read(&t);
+	for (size_t i = 0; i < t.count; i++) {
+		if (t.records[i].kind != HG_KIND_PSI || t.records[i].f[HG_PSI_SCOPE] ||
+		    t.records[i].f[HG_PSI_RESOURCE] != HG_PSI_CPU)
+			continue;
+		rec = &t.records[i];
+		n++;
+	}
+	assert_non_null(rec);
+	if (before == UINT64_MAX) { /* it says so, once */
+		assert_int_equal(n, 1);
+		assert_true(rec->f[HG_PSI_WHY]);
+	} else {
+		assert_int_equal(n, 2);
+		assert_false(rec->f[HG_PSI_WHY]);
+		assert_in_range(rec->f[HG_PSI_SOME_NS], before, after);
+	}
+	tape_close(&t);
+}
+
 /* --- bounds --- */
 
 #define THREADS 1200
@@ -783,6 +986,11 @@ int main(void)
 		cmocka_unit_test(clocks_and_cpus),
 		cmocka_unit_test(waits),
 		cmocka_unit_test(many_threads),
+		cmocka_unit_test(softnet_lines),
+		cmocka_unit_test(disk_lines),
+		cmocka_unit_test(psi_texts),
+		cmocka_unit_test(network_and_disk_totals),
+		cmocka_unit_test(pressure),
 		cmocka_unit_test(more_tasks_than_room),
 		cmocka_unit_test(cgroup_places),
 		cmocka_unit_test(cgroup_texts),
