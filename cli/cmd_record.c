@@ -17,16 +17,18 @@
 #include "collector/hg_session.h"
 
 #define OUTPUT_DEFAULT	   "hourglass.hgt"
-#define PIDS_MAX	   256
+#define TARGETS_MAX	   256 /* their index is a byte in the probes */
 #define DURATION_S_MAX	   1e7
 #define RING_BYTES_CPU_MIN ((size_t)16 << 10)
 #define RING_BYTES_CPU_MAX ((size_t)512 << 20)
 
-enum { OPT_USER = 0x100, OPT_CLIENT, OPT_CLIENT_REGEX, OPT_CLIENT_LOG, OPT_NO_ARGS, OPT_DROP };
+enum { OPT_USER = 0x100, OPT_CLIENT, OPT_CLIENT_REGEX, OPT_CLIENT_LOG, OPT_NO_ARGS, OPT_DROP,
+       OPT_CGROUP };
 
 struct record_args {
 	struct hg_session_opts session;
-	pid_t pids[PIDS_MAX];
+	pid_t pids[TARGETS_MAX];
+	const char *cgroups[TARGETS_MAX];
 	bool quiet;
 	int failed; /* exit code after a message of our own */
 };
@@ -34,6 +36,9 @@ struct record_args {
 static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, "What to record:", 1},
 	{"pid", 'p', "PID[,PID...]", 0, "these processes, with their threads and children", 1},
+	{"cgroup", OPT_CGROUP, "PATH", 0,
+	 "all tasks in this cgroup and below (repeatable); its directory, or its path in a hierarchy",
+	 1},
 	{"all", 'a', NULL, 0, "the whole machine", 1},
 	{NULL, 0, NULL, 0, "When, and where to:", 2},
 	{"output", 'o', "FILE", 0, "the trace (" OUTPUT_DEFAULT ")", 2},
@@ -58,14 +63,15 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
 	"Records a running benchmark into a trace file, until CMD ends, SECS have passed, the "
-	"processes of -p have ended, or Ctrl-C.\v"
-	"With -p or -a, CMD is the client that makes the load; without, CMD itself is what is "
+	"targets of -p and --cgroup have ended, or Ctrl-C.\v"
+	"With -p, --cgroup or -a, CMD is the client that makes the load; without, CMD itself is what is "
 	"recorded. CMD starts when the recording has begun. If the recording ends first, CMD may "
 	"finish; a second Ctrl-C ends it.\n\n"
 	"Examples:\n"
 	"  sudo hourglass record -p $(pidof -s nginx) -o run.hgt -- wrk -t2 -c64 -d30 "
 	"http://[::1]/\n"
 	"  sudo hourglass record -p 4711 -d 10 --client-log load.log\n"
+	"  sudo hourglass record --cgroup docker/4f1c -d 10 --client-log load.log\n"
 	"  sudo hourglass record -a -d 5\n"
 	"  hourglass report run.hgt\n\n"
 	"Exit codes: 0 done; 1 recording or CMD failed; 2 wrong usage; 3 recorded, but more than "
@@ -87,6 +93,22 @@ static void HG_PRINTF(2, 3) usage_error(struct record_args *a, const char *fmt, 
 
 /* -- values -- */
 
+static bool targets_full(struct record_args *a)
+{
+	if (a->session.pids_count + a->session.cgroups_count < TARGETS_MAX)
+		return false;
+	usage_error(a, "-p and --cgroup take at most %d targets", TARGETS_MAX);
+	return true;
+}
+
+static void cgroup_parse(struct record_args *a, const char *text)
+{
+	if (!*text)
+		usage_error(a, "--cgroup needs the path of a cgroup");
+	else if (!targets_full(a))
+		a->cgroups[a->session.cgroups_count++] = text;
+}
+
 static void pids_parse(struct record_args *a, const char *text)
 {
 	for (const char *p = text;; p++) {
@@ -99,10 +121,8 @@ static void pids_parse(struct record_args *a, const char *text)
 			usage_error(a, "-p takes process ids separated by commas, not '%s'", text);
 			return;
 		}
-		if (a->session.pids_count == PIDS_MAX) {
-			usage_error(a, "-p takes at most %d processes", PIDS_MAX);
+		if (targets_full(a))
 			return;
-		}
 		a->pids[a->session.pids_count++] = (pid_t)pid;
 		if (!*end)
 			return;
@@ -187,6 +207,9 @@ static error_t option_value(struct record_args *a, int key, char *arg)
 	case 'p':
 		pids_parse(a, arg);
 		return 0;
+	case OPT_CGROUP:
+		cgroup_parse(a, arg);
+		return 0;
 	case 'o':
 		a->session.output = arg;
 		return 0;
@@ -246,9 +269,9 @@ static void args_check(struct record_args *a)
 {
 	const struct hg_session_opts *s = &a->session;
 
-	if (!s->pids_count && !s->all && !s->command)
-		usage_error(a, "nothing to record: name processes with -p, the machine with -a, or "
-			       "a command after --");
+	if (!s->pids_count && !s->cgroups_count && !s->all && !s->command)
+		usage_error(a, "nothing to record: name processes with -p, a cgroup with --cgroup, "
+			       "the machine with -a, or a command after --");
 	if (s->command && !*s->command[0])
 		usage_error(a, "the command after -- is empty");
 	if (s->user && !s->command)
@@ -404,6 +427,7 @@ int hg_cmd_record(int argc, char **argv)
 	if (a.failed)
 		return a.failed;
 	a.session.pids = a.pids;
+	a.session.cgroups = a.cgroups;
 	if (!a.quiet && terminal_can_rewrite()) {
 		a.session.progress = progress_show;
 		hg_log_set(log_above, NULL);

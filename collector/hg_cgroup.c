@@ -15,7 +15,7 @@
 #define CGROUP_BYTES_MAX    (16U << 10)
 
 /* mountinfo writes space, tab, newline and backslash as \ooo (seq_path, fs/proc_namespace.c). */
-static void octal_unescape(char *s)
+void hg_cgroup_unescape(char *s)
 {
 	char *to = s;
 
@@ -31,7 +31,7 @@ static void octal_unescape(char *s)
 	*to = '\0';
 }
 
-static bool list_has(const char *list, const char *word)
+bool hg_cgroup_list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -77,13 +77,13 @@ static void mount_parse(char *line, struct hg_cgroup_mounts *out)
 	point = strtok_r(NULL, " ", &save);
 	if (!root || !point)
 		return;
-	octal_unescape(root);
-	octal_unescape(point);
+	hg_cgroup_unescape(root);
+	hg_cgroup_unescape(point);
 	if (!strcmp(type, "cgroup2"))
 		mount_offer(&out->unified, root, point);
-	else if (!strcmp(type, "cgroup") && list_has(options, "cpu"))
+	else if (!strcmp(type, "cgroup") && hg_cgroup_list_has(options, "cpu"))
 		mount_offer(&out->cpu, root, point);
-	if (!strcmp(type, "cgroup") && list_has(options, "cpuacct"))
+	if (!strcmp(type, "cgroup") && hg_cgroup_list_has(options, "cpuacct"))
 		mount_offer(&out->cpuacct, root, point);
 }
 
@@ -137,11 +137,11 @@ int hg_cgroup_place_parse(const struct hg_cgroup_mounts *m, char *text, struct h
 			continue;
 		*at++ = '\0';
 		list++;
-		if (m->cpu.root[0] && list_has(list, "cpu")) {
+		if (m->cpu.root[0] && hg_cgroup_list_has(list, "cpu")) {
 			v1 = true;
 			cpu = path_below(&m->cpu, at);
 		}
-		if (list_has(list, "cpuacct"))
+		if (hg_cgroup_list_has(list, "cpuacct"))
 			cpuacct = path_below(&m->cpuacct, at);
 		if (!strcmp(line, "0:"))
 			unified = path_below(&m->unified, at);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The CPU side of cgroups, v1 and v2: where the hierarchy is mounted, which cgroup a task is in,
- * its limits and totals. Used by the sampler, the environment and check.
+ * its limits and totals. Used by the sampler, the environment and check. And finding the cgroup that a
+ * user means (cgroup_find.c), used by the session.
  */
 #ifndef HG_CGROUP_H
 #define HG_CGROUP_H
@@ -78,5 +79,34 @@ void hg_cgroup_file_parse(bool v2, enum hg_cgroup_file file, const char *text,
 /* All of it at once, for those that read it rarely. Files that cannot be read leave zeros. */
 void hg_cgroup_cpu_read(const struct hg_cgroup_mounts *m, const struct hg_cgroup_place *place,
 			struct hg_cgroup_cpu *out);
+
+/* -- cgroup_find.c -- */
+
+/* In place: what mountinfo writes as \ooo. */
+void hg_cgroup_unescape(char *s);
+/* Is word one of those of a list with commas? */
+bool hg_cgroup_list_has(const char *list, const char *word);
+
+struct hg_cgroup_found {
+	char directory[PATH_MAX]; /* in the file system, without links */
+	char path[PATH_MAX];	  /* in its hierarchy: "/docker/1234" */
+	char hierarchy[128];	  /* controllers of a v1 hierarchy, or its name ("name=systemd"); "" in v2 */
+	uint32_t hierarchy_id;	  /* as in /proc/PID/cgroup */
+	uint64_t id;		  /* unique in its hierarchy */
+	bool in_file_system;	  /* as it was given; false: looked for in the hierarchies */
+};
+
+/*
+ * A cgroup by the path of its directory, or else by its path in a hierarchy: of those that have it, v1's
+ * with the cpu controller comes first, then v2, then the others. 0 or -errno; *why_out: what is wrong,
+ * to follow the name of the cgroup.
+ */
+int hg_cgroup_find(const char *name, struct hg_cgroup_found *out, const char **why_out);
+/* The same with other files in place of /proc/self/mountinfo and /proc/self/cgroup; for tests. */
+int hg_cgroup_find_in(const char *mountinfo, const char *own, const char *name,
+		      struct hg_cgroup_found *out, const char **why_out);
+
+/* Processes in it and below, at most max; the number found. */
+size_t hg_cgroup_processes(const char *directory, pid_t *out, size_t max);
 
 #endif

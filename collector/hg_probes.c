@@ -211,6 +211,23 @@ int hg_probes_root_add(struct hg_probes *p, pid_t tgid, uint32_t role, uint32_t 
 	return 0;
 }
 
+int hg_probes_cgroup_add(struct hg_probes *p, uint32_t hierarchy, uint64_t id, uint32_t role,
+			 uint32_t target)
+{
+	const struct hg_cgroup_key key = {.id = id, .hierarchy = hierarchy};
+	const struct hg_root root = {.role = (uint8_t)role, .target = (uint8_t)target};
+
+	if (target >= UINT8_MAX || !p->opts.cgroups)
+		return -EINVAL;
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.hg_cgroup_roots), &key, &root, BPF_ANY)) {
+		int rc = -errno;
+
+		hg_error("cannot add a cgroup to the targets: %s", strerror(-rc));
+		return rc;
+	}
+	return 0;
+}
+
 /*
  * A probe that has seen no switch on a CPU knows nothing of it. So run once on each: that switches.
  * CPUs that we may not use begin with their first switch.

@@ -40,6 +40,7 @@ struct hg_probes_observer {
 
 struct hg_probes_opts {
 	bool all;		 /* level 3 */
+	bool cgroups;		 /* hg_probes_cgroup_add() will be called */
 	size_t ring_bytes_total; /* cap over all CPUs; 0 = 16 MiB */
 	/* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
 	size_t ring_bytes_cpu;
@@ -61,12 +62,18 @@ void hg_probes_close(struct hg_probes *p);
 /* Makes a process, its threads, its children and theirs members with this role. Before or after attach. */
 int hg_probes_root_add(struct hg_probes *p, pid_t tgid, uint32_t role, uint32_t target);
 
+/* The same with all tasks in a cgroup and below, now and later. id: its inode; hierarchy: as in /proc/PID/cgroup. */
+int hg_probes_cgroup_add(struct hg_probes *p, uint32_t hierarchy, uint64_t id, uint32_t role,
+			 uint32_t target);
+
 int hg_probes_attach(struct hg_probes *p);
 /* No more events from here on; what is in the rings can still be drained. hg_probes_close() does it too. */
 void hg_probes_detach(struct hg_probes *p);
 
 /* Walks all tasks in the kernel: members get lanes, roles and seeds, until no new one turns up. */
 int hg_probes_seed(struct hg_probes *p, struct hg_writer *w);
+/* The same if tasks have moved into a cgroup since: what they sleep in, and those whose event was lost. */
+int hg_probes_seed_moved(struct hg_probes *p, struct hg_writer *w);
 
 /* Members alive now, by role bit. */
 size_t hg_probes_members(const struct hg_probes *p, uint32_t role);

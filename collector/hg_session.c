@@ -13,6 +13,8 @@
 #include "collector/session_parts.h"
 #include "trace/hg_reader.h"
 
+#define PROCESSES_MAX 1024 /* of the targets, for the environment */
+
 uint64_t session_own_cpu_ns(void)
 {
 	struct rusage u;
@@ -110,7 +112,7 @@ static int session_prepare(struct hg_session *s)
 	int err;
 
 	err = session_privilege_check();
-	if (!err && hg_in_pid_namespace() && !(o->all && !o->pids_count)) {
+	if (!err && hg_in_pid_namespace() && !(o->all && !o->pids_count && !o->cgroups_count)) {
 		hg_error("cannot record a process from within a pid namespace: the probes see the "
 			 "host's "
 			 "pids; run hourglass on the host, give the container the host's "
@@ -119,7 +121,7 @@ static int session_prepare(struct hg_session *s)
 		err = -ENOTSUP;
 	}
 	if (!err)
-		err = session_targets_open(&s->targets, o->pids, o->pids_count);
+		err = session_targets_open(&s->targets, o);
 	if (!err)
 		err = session_output_open(&s->output, o->output, o->force);
 	if (!err)
@@ -138,11 +140,12 @@ static int session_prepare(struct hg_session *s)
 static int roots_add(struct hg_session *s)
 {
 	uint32_t all = s->opts->all ? HG_ROLEF_ALL : 0;
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < s->targets.count && !err; i++)
-		err = hg_probes_root_add(s->probes, s->targets.tgids[i], HG_ROLEF_TARGET | all,
-					 (uint32_t)i);
+	/* We are no part of what we record, also where our own shell or cgroup is the target. */
+	err = hg_probes_root_add(s->probes, getpid(), 0, 0);
+	if (!err)
+		err = session_targets_root_add(&s->targets, s->probes, HG_ROLEF_TARGET | all);
 	if (!err && s->client)
 		err = hg_probes_root_add(
 			s->probes, hg_client_pid(s->client),
@@ -167,6 +170,7 @@ static int probes_start(struct hg_session *s)
 {
 	const struct hg_probes_opts opts = {
 		.all = s->opts->all,
+		.cgroups = s->opts->cgroups_count,
 		.ring_bytes_cpu = s->opts->ring_bytes_cpu,
 		.drop_one_in = s->opts->drop_one_in,
 		.observer = session_lanes_observer(s->lanes),
@@ -265,10 +269,11 @@ static int client_describe(struct hg_session *s)
 /* Read before the priority is raised: it takes a while and is not urgent. */
 static int environment_read(const struct hg_session *s, char **text_out)
 {
-	pid_t command = s->client ? hg_client_pid(s->client) : 0;
+	pid_t command = s->client ? hg_client_pid(s->client) : 0, processes[PROCESSES_MAX];
+	size_t count = session_targets_processes(&s->targets, processes, PROCESSES_MAX);
 	const struct hg_environment_opts opts = {
-		.targets = s->command_is_target ? &command : s->targets.tgids,
-		.targets_count = s->command_is_target ? 1 : s->targets.count,
+		.targets = s->command_is_target ? &command : processes,
+		.targets_count = s->command_is_target ? 1 : count,
 		.client_argv = s->opts->command,
 		.argc = s->opts->argc,
 		.argv = s->opts->argv,
@@ -318,6 +323,11 @@ static int session_describe(struct hg_session *s)
 	int err;
 
 	err = hg_probes_describe(s->probes, s->writer, hg_now_ns());
+	if (!err)
+		err = session_targets_describe(&s->targets, s->writer);
+	if (!err && s->command_is_target)
+		err = session_targets_describe_command(hg_client_pid(s->client),
+						       s->opts->command[0], s->writer);
 	if (!err)
 		err = client_describe(s);
 	return err;
@@ -484,7 +494,8 @@ int hg_session_run(const struct hg_session_opts *opts, struct hg_session_result 
 		.drain_fd = -1,
 		.tick_fd = -1,
 		.end_fd = -1,
-		.command_is_target = opts->command && !opts->pids_count && !opts->all,
+		.command_is_target = opts->command && !opts->pids_count &&
+				     !opts->cgroups_count && !opts->all,
 	};
 	int err;
 

@@ -22,6 +22,8 @@ struct hg_session_opts {
 	bool force;
 	const pid_t *pids; /* -p */
 	size_t pids_count;
+	const char *const *cgroups; /* --cgroup */
+	size_t cgroups_count;
 	bool all;		  /* -a */
 	double duration_s;	  /* -d; 0 = none */
 	const char *user;	  /* --user */

@@ -65,6 +65,7 @@ static const struct event_row event_rows[HG_EV_COUNT] = {
 			     FIELD(hg_ev_affinity, mask0)}},
 	[HG_EV_TASK] = {0, 0, {{0, 0}}},
 	[HG_EV_RENAME] = {0, 0, {{0, 0}}},
+	[HG_EV_ROLE] = {0, 0, {{0, 0}}},
 };
 
 static uint64_t field_get(const uint8_t *at, uint16_t size)
@@ -159,7 +160,12 @@ int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t ro
 				    .start_ns = lane->start_ns,
 				    .comm = comm};
 
-	if (lane->role == role)
+	/* Rings are drained one by one: the record of another may be younger. */
+	if (time_ns < lane->role_ns)
+		return 0;
+	lane->role_ns = time_ns;
+	info.role = role |= lane->role & HG_ROLEF_PROMOTED;
+	if (lane->role == role && (lane->target == target || !role))
 		return 0;
 	lane->target = target;
 	hg_lanes_role_set(&p->lanes, lane, role);
@@ -212,9 +218,8 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 			observer->task_new(observer->arg, &info);
 		}
 	}
-	/* A record that is older than what is known (another ring's) takes no role away. */
-	return hg_probes_role_define(p, lane, lane->role | ev->role,
-				     ev->role ? ev->target : lane->target, comm, ev->time_ns);
+	return hg_probes_role_define(p, lane, ev->role, ev->role ? ev->target : lane->target, comm,
+				     ev->time_ns);
 }
 
 static int name_define(struct hg_probes *p, struct hg_writer *w, uint64_t time_ns, uint32_t lane,
@@ -277,6 +282,19 @@ static int exec_define(struct hg_probes *p, struct hg_writer *w, const struct hg
 	return name_define(p, w, ev->time_ns, ev->lane, ev->comm, ev->exe);
 }
 
+/* Moved to another cgroup: what it does is asked for at the next tick. */
+static int moved_define(struct hg_probes *p, const struct hg_ev_role *ev)
+{
+	struct hg_lane *lane = hg_lanes_find(&p->lanes, ev->lane);
+
+	p->moved = true;
+	/* Of another ring: its end was before this, or its beginning is still to come. */
+	if (!lane)
+		return 0;
+	lane->seeded = false;
+	return hg_probes_role_define(p, lane, ev->role, ev->target, "", ev->time_ns);
+}
+
 static void exit_tell(struct hg_probes *p, const struct hg_ev_exit *ev)
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
@@ -307,6 +325,8 @@ static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data
 		return name_define(p, w, rename->time_ns, rename->lane, rename->comm, NULL);
 	case HG_EV_EXEC:
 		return exec_define(p, w, data);
+	case HG_EV_ROLE:
+		return moved_define(p, data);
 	case HG_EV_EXIT:
 		exit_tell(p, data);
 		return 0;
@@ -341,6 +361,7 @@ static void losses_look(struct hg_probes *p, uint32_t cpu)
 		c->lost_since_ns[id] = 0;
 		loss->count += lost - loss->seen;
 		p->lost += lost - loss->seen;
+		p->moved |= id == HG_P_CGROUP;
 		loss->seen = lost;
 		r->loss_waits = true;
 		r->loss_pos = hg_ring_produced(&r->ring);

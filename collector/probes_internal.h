@@ -71,6 +71,7 @@ struct hg_probes {
 	size_t n_definitions, definitions_size;
 	uint64_t control_ns; /* last time on the control stream */
 	uint64_t lost;
+	bool moved; /* members came or went by cgroup, and no walk has looked at them yet */
 };
 
 /* probes_load.c: opens the skeleton with what this kernel has, and loads it. only: id of one row, or 0 = all. */
@@ -81,6 +82,7 @@ void hg_probes_bell_clear(struct hg_probes *p);
 
 /* probes_drain.c: a TASK (if it is new), its ROLE (if that is new) and the observer. */
 int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct hg_ev_task *ev);
+/* role replaces the former one, but for PROMOTED, unless that is younger than time_ns. */
 int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t role, uint32_t target,
 			  const char *comm, uint64_t time_ns);
 /* Writes the definitions gathered so far, in time order. */

@@ -18,6 +18,7 @@ struct hg_lane {
 	uint32_t lane, role, target;
 	pid_t tid, tgid;
 	uint64_t start_ns;
+	uint64_t role_ns; /* since when it is what it is: an older record does not change it */
 	bool defined; /* a TASK record was written */
 	bool seeded;
 	bool told_waker, told_competitor;

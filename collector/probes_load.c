@@ -85,6 +85,7 @@ static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct bt
 	if (!skel)
 		return NULL;
 	skel->rodata->hg_all = p->opts.all;
+	skel->rodata->hg_cgroups = p->opts.cgroups;
 	skel->rodata->hg_switch_has_state = switch_has_state(btf);
 	skel->rodata->hg_idle_words_used = HG_MIN((p->n_cpus + 63) / 64, HG_IDLE_WORDS);
 	skel->rodata->hg_drop_one_in = p->opts.drop_one_in;

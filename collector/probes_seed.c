@@ -109,6 +109,14 @@ int hg_probes_seed(struct hg_probes *p, struct hg_writer *w)
 	return 0;
 }
 
+int hg_probes_seed_moved(struct hg_probes *p, struct hg_writer *w)
+{
+	if (!p->moved)
+		return 0;
+	p->moved = false;
+	return hg_probes_seed(p, w);
+}
+
 static int promote_by_program(struct hg_probes *p, struct hg_promote_args *args)
 {
 	struct bpf_test_run_opts opts = {
@@ -140,6 +148,7 @@ static int promote_by_update(struct hg_probes *p, struct hg_promote_args *args)
 int hg_probes_promote(struct hg_probes *p, struct hg_writer *w, uint32_t lane)
 {
 	struct hg_promote_args args = {.lane = lane, .role = HG_ROLEF_PROMOTED};
+	uint64_t role_ns;
 	struct hg_lane *l;
 	int rc;
 
@@ -152,6 +161,10 @@ int hg_probes_promote(struct hg_probes *p, struct hg_writer *w, uint32_t lane)
 	l = hg_lanes_get(&p->lanes, lane);
 	if (!l)
 		return -ENOMEM;
-	rc = hg_probes_role_define(p, l, args.new_role, l->target, "", hg_now_ns());
+	/* The kernel's roles, whose records may still be in a ring, are not younger or older for this. */
+	role_ns = l->role_ns;
+	rc = hg_probes_role_define(p, l, l->role | HG_ROLEF_PROMOTED, l->target, "",
+				   HG_MAX(hg_now_ns(), role_ns));
+	l->role_ns = role_ns;
 	return rc ? rc : hg_probes_definitions_flush(p, w);
 }

@@ -93,6 +93,13 @@ const struct hg_probe_row hg_probe_rows[] = {
 	 "makes a waker or lock holder a full lane",
 	 "done by a slower map update",
 	 {{"hg_promote", NULL}}},
+	{HG_P_CGROUP,
+	 "cgroup_attach_task",
+	 false,
+	 "tasks that move into or out of a cgroup that is a target",
+	 "members of a cgroup are those at attach, and their children",
+	 {{"hg_cgroup_attach", "cgroup_attach_task"},
+	  {"hg_cgroup_transfer", "cgroup_transfer_tasks"}}},
 	/* The switch probe's last record of a task: a row of its own, so that its losses are told apart. */
 	{HG_P_EXIT,
 	 "task_exit",

@@ -114,7 +114,10 @@ static int on_tick(struct hg_session *s, uint32_t index)
 	if (!err)
 		err = session_cost_tick(s);
 	if (!err)
+		err = hg_probes_seed_moved(s->probes, s->writer);
+	if (!err)
 		err = session_sampling_tick(s->sampling, s->writer);
+	session_targets_look(&s->targets);
 	if (!err && second)
 		err = session_lanes_promote(s->lanes, s->probes, s->writer);
 	progress_show(s);
@@ -252,8 +255,10 @@ static int targets_watch(struct hg_session *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->targets.count && !err; i++)
-		err = watch(s, s->targets.pid_fds[i], SOURCE_TARGET, (uint32_t)i);
+	for (size_t i = 0; i < s->targets.count && !err; i++) {
+		if (s->targets.v[i].type == HG_TARGET_PROCESS)
+			err = watch(s, s->targets.v[i].fd, SOURCE_TARGET, (uint32_t)i);
+	}
 	return err;
 }
 

@@ -53,18 +53,37 @@ void session_priority_prefer(bool on);
 /* As many open files as are allowed: the samplers keep some for each thread of the target. Best effort. */
 void session_files_raise(void);
 
-/* -- session_targets.c: the processes of -p -- */
+/* -- session_targets.c: the processes of -p, the cgroups of --cgroup -- */
 
+struct hg_cgroup_found;
+
+struct hg_target {
+	enum hg_target_type type;
+	pid_t tgid; /* a process's */
+	struct hg_cgroup_found *cgroup;
+	int fd; /* of the process (pidfd), or of the cgroup's directory; -1: gone */
+};
+
+/* A target's place is its index in the trace. */
 struct hg_targets {
-	pid_t *tgids;
-	int *pid_fds; /* -1: gone */
+	struct hg_target *v;
 	size_t count, alive;
 };
 
-/* A pid of a thread stands for its process. -ESRCH with one message that names the pid. */
 /* We are in a pid namespace of our own: pids here are not those that the probes see. */
 bool hg_in_pid_namespace(void);
-int session_targets_open(struct hg_targets *t, const pid_t *pids, size_t count);
+/* A pid of a thread stands for its process; what is named twice is one target. -errno with one message. */
+int session_targets_open(struct hg_targets *t, const struct hg_session_opts *o);
+/* Tells the probes. */
+int session_targets_root_add(const struct hg_targets *t, struct hg_probes *p, uint32_t role);
+/* Processes of all targets now, at most max: for the environment. */
+size_t session_targets_processes(const struct hg_targets *t, pid_t *out, size_t max);
+/* Writes a TARGET for each. 0 or -errno of the writer. */
+int session_targets_describe(const struct hg_targets *t, struct hg_writer *w);
+/* The one of CMD, when that is the target. */
+int session_targets_describe_command(pid_t pid, const char *program, struct hg_writer *w);
+/* Finds cgroups that have been removed; processes tell by their fd. */
+void session_targets_look(struct hg_targets *t);
 /* Marks target i as gone. */
 void session_targets_gone(struct hg_targets *t, size_t i);
 void session_targets_clear(struct hg_targets *t);

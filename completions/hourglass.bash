@@ -31,7 +31,7 @@ _hourglass()
 
 	case $verb in
 	record)
-		options='-p --pid -a --all -o --output -f --force -d --duration --user --client --client-regex'
+		options='-p --pid --cgroup -a --all -o --output -f --force -d --duration --user --client --client-regex'
 		options+=' --client-log -m --mmap-size --no-args -q --quiet --help'
 		;;
 	report) options='--format --window --help' ;;
@@ -51,6 +51,10 @@ _hourglass()
 		;;
 	record:-p | record:--pid | check:-p | check:--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
+		return 0
+		;;
+	record:--cgroup)
+		mapfile -t COMPREPLY < <(compgen -d -- "${cur:-/sys/fs/cgroup/}")
 		return 0
 		;;
 	record:--user)

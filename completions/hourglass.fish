@@ -12,6 +12,7 @@ complete -c hourglass -n '__fish_use_subcommand' -f -a check -d 'Tell what this 
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'Write the trace to FILE'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s f -l force -d 'Overwrite the output'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s p -l pid -x -a '(__fish_complete_pids)' -d 'Record these processes'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -l cgroup -r -F -d 'Record all tasks of this cgroup'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s a -l all -d 'Record the whole machine'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s d -l duration -x -d 'Stop after SECS seconds'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -l user -x -a '(__fish_complete_users)' -d 'Run CMD as this user'

@@ -23,6 +23,7 @@ typedef int32_t s32;
 #define HG_EXE_BYTES	 96
 #define HG_IDLE_WORDS	 8 /* idle CPUs are known for 64 times as many CPUs */
 #define HG_ROOTS_MAX	 1024
+#define HG_CGROUPS_MAX	 256 /* named as targets */
 #define HG_ANCESTORS_MAX 32	    /* generations between a task and its root */
 #define HG_SHORT_NS	 2000	    /* shorter softirqs and irqs in a row become one record */
 #define HG_RUN_NS_MAX	 1000000000 /* no run of them is longer */
@@ -44,6 +45,7 @@ enum hg_probe_id {
 	HG_P_SEED = 13,
 	HG_P_PROMOTE = 14,
 	HG_P_EXIT = 15,
+	HG_P_CGROUP = 16,
 	HG_P_COUNT
 };
 
@@ -60,6 +62,7 @@ enum hg_event_type {
 	HG_EV_AFFINITY = 10,
 	HG_EV_TASK = 11,
 	HG_EV_RENAME = 12,
+	HG_EV_ROLE = 13,
 	HG_EV_COUNT
 };
 
@@ -138,6 +141,14 @@ struct hg_ev_exit {
 	u32 lane, code, tid;
 };
 
+/* A task moved to another cgroup and is something else from now on. */
+struct hg_ev_role {
+	u64 time_ns;
+	u8 type, role, target, flags;
+	u32 lane;
+	u64 pad;
+};
+
 struct hg_ev_affinity {
 	u64 time_ns;
 	u8 type, flags;
@@ -164,6 +175,7 @@ _Static_assert(sizeof(struct hg_ev_fork) == 24, "size of a fork");
 _Static_assert(sizeof(struct hg_ev_exec) == 136, "size of an exec");
 _Static_assert(sizeof(struct hg_ev_rename) == 32, "size of a rename");
 _Static_assert(sizeof(struct hg_ev_exit) == 24, "size of an exit");
+_Static_assert(sizeof(struct hg_ev_role) == 24, "size of a role");
 _Static_assert(sizeof(struct hg_ev_affinity) == 32, "size of an affinity");
 _Static_assert(sizeof(struct hg_ev_task) == 72, "size of a task");
 _Static_assert(offsetof(struct hg_ev_block, arg) == 32, "arguments are aligned");
@@ -201,6 +213,13 @@ _Static_assert(sizeof(struct hg_seed_record) == 96, "size of a seed");
 
 struct hg_root {
 	u8 role, target;
+};
+
+/* A cgroup: its id (kernfs_node.id, the inode number) is unique within its hierarchy only. */
+struct hg_cgroup_key {
+	u64 id;
+	u32 hierarchy; /* cgroup_root.hierarchy_id, as in /proc/PID/cgroup; v2: 0 */
+	u32 pad;
 };
 
 /* In and out of the promoting program. */
@@ -273,7 +292,8 @@ struct hg_task {
 	u32 cpus;
 	u32 lane;
 	s32 queued_cpu; /* level 0 and runnable, counted in that CPU's `queued`; else -1 */
-	u8 role, target, announced, pad;
+	u8 role, target, announced;
+	u8 by_cgroup; /* the role TARGET is by its cgroup, and goes when it moves out */
 };
 
 enum hg_cur_kind { HG_CUR_UNKNOWN = 0, HG_CUR_OTHER, HG_CUR_KSOFTIRQD, HG_CUR_NAPI };

@@ -31,12 +31,39 @@ struct kernfs_node {
 	u64 id;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
 struct cgroup {
+	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct cgrp_cset_link {
+	struct cgroup *cgrp;
+	struct list_head cgrp_link; /* in css_set.cgrp_links */
 };
 
 struct css_set {
 	struct cgroup *dfl_cgrp;
+	struct list_head cgrp_links;
+};
+
+struct signal_struct {
+	struct list_head thread_head;
 };
 
 struct upid {
@@ -78,6 +105,8 @@ struct task_struct {
 	u64 start_boottime;
 	char comm[16];
 	struct css_set *cgroups;
+	struct signal_struct *signal;
+	struct list_head thread_node;
 };
 
 struct task_struct___state { /* since 5.14 */

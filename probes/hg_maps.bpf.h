@@ -15,6 +15,7 @@
 
 /* Set by the collector before loading: the verifier then removes the branches not taken. */
 const volatile bool hg_all = false;		/* level 3 */
+const volatile bool hg_cgroups = false;		/* some cgroup is a target */
 const volatile bool hg_switch_has_state = true; /* sched_switch passes prev_state: since 5.18 */
 const volatile u32 hg_idle_words_used = HG_IDLE_WORDS;
 const volatile u32 hg_drop_one_in = 0;	 /* tests only */
@@ -47,6 +48,13 @@ struct {
 	__type(value, struct hg_root);
 	__uint(max_entries, HG_ROOTS_MAX);
 } hg_roots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct hg_cgroup_key);
+	__type(value, struct hg_root);
+	__uint(max_entries, HG_CGROUPS_MAX);
+} hg_cgroup_roots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -86,6 +86,18 @@ HG_INLINE struct hg_task *hg_task_find(struct task_struct *t)
 	return e;
 }
 
+/* The same of any pointer to a task. */
+HG_INLINE struct hg_task *hg_task_find_any(struct task_struct *t)
+{
+	u64 key = (u64)t;
+	struct hg_task *e = bpf_map_lookup_elem(&hg_tasks, &key);
+	u64 start_ns = BPF_CORE_READ(t, start_boottime);
+
+	if (e && e->start_ns != start_ns && hg_task_restarted(key, e, start_ns))
+		return NULL;
+	return e;
+}
+
 /* Makes an entry with a lane; NULL when the maps are full. */
 HG_CALLED struct hg_task *hg_task_create(u64 key, u64 start_ns, u32 role, u32 target)
 {

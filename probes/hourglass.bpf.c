@@ -15,6 +15,8 @@
 
 #include "probes/sched_migrate.bpf.h"
 
+#include "probes/cgroup.bpf.h"
+
 #include "probes/process.bpf.h"
 
 #include "probes/seed.bpf.h"

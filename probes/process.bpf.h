@@ -5,19 +5,29 @@
 #ifndef HG_PROCESS_BPF_H
 #define HG_PROCESS_BPF_H
 
-#include "probes/hg_context.bpf.h"
+#include "probes/cgroup.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(hg_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct hg_ev_fork ev = {.type = HG_EV_FORK};
 	struct hg_task *pe = hg_task_find(parent), *ce;
-	u32 cpu, role = 0, target = 0;
+	u32 cpu, role = 0, target = 0, by_cgroup = 0;
 	struct hg_cpu *c;
 
 	if (pe) {
 		role = pe->role & ~HG_ROLEF_PROMOTED;
 		target = pe->target;
+		by_cgroup = pe->by_cgroup;
+	}
+	/* CLONE_INTO_CGROUP: the child is not where its parent is. */
+	if (hg_cgroups && child->cgroups != parent->cgroups &&
+	    (by_cgroup || !(role & HG_ROLE_LEVEL0))) {
+		u32 own = hg_cgroup_task_target(hg_address(child));
+
+		by_cgroup = !!own;
+		target = own ? own - 1 : 0;
+		role = own ? role | HG_ROLEF_TARGET : role & ~HG_ROLEF_TARGET;
 	}
 	if (!role && !hg_all)
 		return 0;
@@ -26,6 +36,8 @@ int BPF_PROG(hg_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	ev.time_ns = bpf_ktime_get_ns();
 	ce = hg_task_create((u64)child, child->start_boottime, role ? role : HG_ROLEF_ALL, target);
+	if (ce)
+		ce->by_cgroup = by_cgroup;
 	ev.parent = parent->pid ? hg_task_lane(c, cpu, pe, parent, ev.time_ns) : HG_LANE_IDLE;
 	ev.child = hg_task_lane(c, cpu, ce, child, ev.time_ns);
 	if (ev.parent && ev.child)

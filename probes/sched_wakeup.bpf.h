@@ -112,10 +112,12 @@ int BPF_PROG(hg_sched_wakeup_new, struct task_struct *p)
 	if (!e) {
 		key = (u64)p->group_leader;
 		leader = bpf_map_lookup_elem(&hg_tasks, &key);
-		if (leader && leader->role & (HG_ROLE_LEVEL0 | HG_ROLEF_ALL))
+		if (leader && leader->role & (HG_ROLE_LEVEL0 | HG_ROLEF_ALL)) {
 			e = hg_task_create((u64)p, p->start_boottime,
 					   leader->role & ~HG_ROLEF_PROMOTED, leader->target);
-		else if (hg_all)
+			if (e)
+				e->by_cgroup = leader->by_cgroup;
+		} else if (hg_all)
 			e = hg_task_create((u64)p, p->start_boottime, HG_ROLEF_ALL, 0);
 	}
 	if (!e || !e->role)

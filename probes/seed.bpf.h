@@ -6,7 +6,7 @@
 #ifndef HG_SEED_BPF_H
 #define HG_SEED_BPF_H
 
-#include "probes/hg_context.bpf.h"
+#include "probes/cgroup.bpf.h"
 
 /* The root that t belongs to: itself, or an ancestor. */
 HG_INLINE struct hg_root *hg_root_of(struct task_struct *t)
@@ -63,19 +63,26 @@ int hg_seed(struct bpf_iter__task *ctx)
 	struct hg_seed_record rec = {};
 	struct hg_root *root;
 	struct hg_task *e;
-	u32 role, target = 0;
+	u32 role, target = 0, by_cgroup;
+	bool out;
 
 	if (!t || t->exit_state)
 		return 0;
 	root = hg_root_of(t);
 	role = hg_role_default();
+	e = hg_task_find(t);
+	by_cgroup = hg_cgroup_membership(t, e, root);
 	if (root) {
 		role |= root->role;
 		target = root->target;
+	} else if (by_cgroup) {
+		role |= HG_ROLEF_TARGET;
+		target = by_cgroup - 1;
 	}
-	if (!role)
+	/* It moved out, and the event was lost. */
+	out = e && e->by_cgroup && !by_cgroup;
+	if (!role && !out)
 		return 0;
-	e = hg_task_find(t);
 	if (!e)
 		e = hg_task_create((u64)t, t->start_boottime, role, target);
 	if (!e)
@@ -83,15 +90,22 @@ int hg_seed(struct bpf_iter__task *ctx)
 	if ((e->role & role) != role) {
 		e->role |= role;
 		e->target = target;
+		e->by_cgroup = !!by_cgroup;
 	}
 	hg_task_describe(&rec.task, t);
 	rec.task.time_ns = bpf_ktime_get_ns();
 	rec.task.lane = e->lane;
-	rec.task.role = e->role;
+	rec.task.role = out ? e->role & ~HG_ROLEF_TARGET : e->role;
 	rec.task.target = e->target;
 	hg_seed_state(&rec, t, e);
-	if (!bpf_seq_write(ctx->meta->seq, &rec, sizeof(rec)))
-		e->announced = 1;
+	if (bpf_seq_write(ctx->meta->seq, &rec, sizeof(rec)))
+		return 0;
+	e->announced = 1;
+	if (out) {
+		e->role &= ~HG_ROLEF_TARGET;
+		e->by_cgroup = 0;
+		hg_queue_leave(e);
+	}
 	return 0;
 }
 

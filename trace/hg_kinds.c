@@ -34,6 +34,8 @@ const struct hg_kind_desc hg_kinds[] = {
 	 {PLAIN("id"), STR("name"), PLAIN("attached"), STR("why")}},
 	{HG_KIND_CLIENT, 5, "client", "the client command or log",
 	 {PLAIN("tid"), STR("argv"), STR("log"), STR("format"), STR("regex")}},
+	{HG_KIND_TARGET, 5, "target", "what was named to be recorded: process 1, cgroup 2",
+	 {PLAIN("index"), PLAIN("type"), PLAIN("id"), STR("name"), STR("hierarchy")}},
 	{HG_KIND_NETNS, 4, "netns", "a network namespace: host 1, target 2, client 4, other 8, read 16",
 	 {PLAIN("id"), PLAIN("inode"), HEX("flags"), STR("why")}},
 	{HG_KIND_LINK, 15, "link", "a network device: (namespace, ifindex) gets an id",

@@ -40,6 +40,7 @@ enum hg_kind {
 	HG_KIND_MARK = 6,
 	HG_KIND_PROBE = 7,
 	HG_KIND_CLIENT = 8,
+	HG_KIND_TARGET = 9,
 	HG_KIND_NETNS = 12,
 	HG_KIND_LINK = 13,
 
@@ -162,6 +163,14 @@ enum { /* CLIENT: CMD */
 	HG_CLIENT_REGEX,  /* str: --client-regex, or 0 */
 };
 
+enum { /* TARGET: what was named to be recorded */
+	HG_TARGET_INDEX, /* as in ROLE */
+	HG_TARGET_TYPE,  /* enum hg_target_type */
+	HG_TARGET_ID,    /* process: tgid; cgroup: its id, unique in its hierarchy */
+	HG_TARGET_NAME,  /* str: comm; path in the hierarchy */
+	HG_TARGET_HIERARCHY, /* str: controllers or name of a v1 hierarchy; 0: v2, or no cgroup */
+};
+enum hg_target_type { HG_TARGET_PROCESS = 1, HG_TARGET_CGROUP = 2 };
 enum { /* NETNS: a network namespace; a later record of the same id replaces it */
 	HG_NETNS_ID,    /* from 1 */
 	HG_NETNS_INODE, /* of nsfs */
