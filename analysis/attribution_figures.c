@@ -16,7 +16,7 @@ static void outside_add(const struct hg_attribution *a, struct hg_outside *sum,
 			const struct hg_lane *l, bool delay)
 {
 	struct hg_outside o = hg_outside_lane(a, l, delay);
-	double lived = (double)(l->to_ns - l->from_ns) / a->wall_ns;
+	double lived = (double)hg_lane_wall_ns(l) / a->wall_ns;
 
 	if (!o.known)
 		return;

@@ -45,7 +45,7 @@ static double unknown_share(const struct hg_attribution *a)
 		if (!hg_lane_is_target(l, a->level_all))
 			continue;
 		unknown += (double)l->leaf_ns[HG_LEAF_UNKNOWN];
-		wall += (double)(l->to_ns - l->from_ns);
+		wall += (double)hg_lane_wall_ns(l);
 	}
 	return wall > 0 ? unknown / wall : 1;
 }

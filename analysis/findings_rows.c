@@ -66,7 +66,7 @@ static int entry_compare(const void *pa, const void *pb)
 static void row_add(struct hg_lane_row *row, const struct hg_lane *lane, uint64_t from_ns,
 		    uint64_t to_ns)
 {
-	uint64_t wall_ns = lane->role ? lane->to_ns - lane->from_ns : to_ns - from_ns;
+	uint64_t wall_ns = lane->role ? hg_lane_wall_ns(lane) : to_ns - from_ns;
 	uint64_t sum = 0, user_ns, system_ns, span_ns;
 
 	for (int l = 0; l < HG_LEAVES; l++) {

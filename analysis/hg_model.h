@@ -75,15 +75,20 @@ struct hg_lane {
 	uint32_t flags;	     /* HG_TASKF_* */
 	uint32_t cpus_count; /* allowed CPUs, 0 unknown */
 	uint64_t cpus_mask0;
-	/* part of the window in which it existed and was a member; wall = to - from */
-	uint64_t from_ns, to_ns;
-	/* sums to to_ns - from_ns for members; for others only running is filled */
+	/* part of the window in which it existed and was a member, but for the time that it was none */
+	uint64_t from_ns, to_ns, away_ns;
+	/* sums to hg_lane_wall_ns() for members; for others only running is filled */
 	uint64_t leaf_ns[HG_LEAVES];
 	uint64_t (*sub_ns)[HG_LEAVES]; /* [subwindows], NULL for lanes without role */
 	uint64_t switches, wakeups, migrations, missing_wakeups;
 	uint64_t cpu_ran_mask0; /* CPUs 0 to 63 on which it ran */
 	struct hg_series schedstat, times;
 };
+
+static inline uint64_t hg_lane_wall_ns(const struct hg_lane *l)
+{
+	return l->to_ns - l->from_ns - l->away_ns;
+}
 
 struct hg_cpu {
 	uint32_t cpu;

@@ -12,7 +12,7 @@
 static void lane_reset(struct hg_lane *l)
 {
 	memset(l->leaf_ns, 0, sizeof(l->leaf_ns));
-	l->from_ns = l->to_ns = 0;
+	l->from_ns = l->to_ns = l->away_ns = 0;
 	l->switches = l->wakeups = l->migrations = l->missing_wakeups = 0;
 	l->cpu_ran_mask0 = 0;
 }

@@ -277,6 +277,18 @@ static void on_exec(struct hg_replay *r, const struct hg_record *rec)
 		l->tid = l->tgid;
 }
 
+/* No member any more: if it runs it goes on as one of the others that have the CPU. */
+static void moved_out(struct hg_replay *r, uint32_t lane, uint64_t t)
+{
+	struct hg_lane_state *s = &r->lanes[lane];
+	bool runs = s->member && s->state == HG_STATE_RUNNING && s->cpu < r->cpus_size &&
+		    r->cpus[s->cpu].cur == lane;
+
+	hg_replay_leave(r, lane, t);
+	if (runs)
+		hg_replay_visitor_in(r, lane, s->cpu, t);
+}
+
 static void on_role(struct hg_replay *r, const struct hg_record *rec)
 {
 	uint32_t lane = lane_of(r, rec->f[HG_ROLE_LANE]);
@@ -286,7 +298,7 @@ static void on_role(struct hg_replay *r, const struct hg_record *rec)
 	if (rec->f[HG_ROLE_ROLE])
 		hg_replay_join(r, lane, rec->time_ns);
 	else
-		hg_replay_leave(r, lane, rec->time_ns);
+		moved_out(r, lane, rec->time_ns);
 }
 
 static void on_seed(struct hg_replay *r, const struct hg_record *rec)

@@ -335,9 +335,9 @@ void hg_replay_join(struct hg_replay *r, uint32_t lane, uint64_t t)
 	if (runs)
 		c->visit = 0;
 	if (!r->sweep) {
-		/* It may come back after it had left: then nothing is known of the time between. */
+		/* It may come back after it had left (a cgroup). */
 		if (s->was_member)
-			hg_account_add(r->m, lane, HG_LEAF_UNKNOWN, l->to_ns, t);
+			l->away_ns += in_window(r->m, t) - l->to_ns;
 		else
 			l->from_ns = in_window(r->m, t);
 		l->to_ns = r->m->to_ns;

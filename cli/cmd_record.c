@@ -22,8 +22,15 @@
 #define RING_BYTES_CPU_MIN ((size_t)16 << 10)
 #define RING_BYTES_CPU_MAX ((size_t)512 << 20)
 
-enum { OPT_USER = 0x100, OPT_CLIENT, OPT_CLIENT_REGEX, OPT_CLIENT_LOG, OPT_NO_ARGS, OPT_DROP,
-       OPT_CGROUP };
+enum {
+	OPT_USER = 0x100,
+	OPT_CLIENT,
+	OPT_CLIENT_REGEX,
+	OPT_CLIENT_LOG,
+	OPT_NO_ARGS,
+	OPT_DROP,
+	OPT_CGROUP
+};
 
 struct record_args {
 	struct hg_session_opts session;
@@ -37,7 +44,8 @@ static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, "What to record:", 1},
 	{"pid", 'p', "PID[,PID...]", 0, "these processes, with their threads and children", 1},
 	{"cgroup", OPT_CGROUP, "PATH", 0,
-	 "all tasks in this cgroup and below (repeatable); its directory, or its path in a hierarchy",
+	 "all tasks in this cgroup and below (repeatable); its directory, or its path in a "
+	 "hierarchy",
 	 1},
 	{"all", 'a', NULL, 0, "the whole machine", 1},
 	{NULL, 0, NULL, 0, "When, and where to:", 2},
@@ -64,7 +72,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
 	"Records a running benchmark into a trace file, until CMD ends, SECS have passed, the "
 	"targets of -p and --cgroup have ended, or Ctrl-C.\v"
-	"With -p, --cgroup or -a, CMD is the client that makes the load; without, CMD itself is what is "
+	"With -p, --cgroup or -a, CMD is the client that makes the load; without, CMD itself is "
+	"what is "
 	"recorded. CMD starts when the recording has begun. If the recording ends first, CMD may "
 	"finish; a second Ctrl-C ends it.\n\n"
 	"Examples:\n"

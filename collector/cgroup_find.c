@@ -129,7 +129,8 @@ static bool path_set(const struct mount *m, struct hg_cgroup_found *out)
 	       sizeof(out->path);
 }
 
-static const struct mount *mount_of(const struct mounts *mounts, const char *directory, dev_t device)
+static const struct mount *mount_of(const struct mounts *mounts, const char *directory,
+				    dev_t device)
 {
 	const struct mount *best = NULL;
 
@@ -138,8 +139,7 @@ static const struct mount *mount_of(const struct mounts *mounts, const char *dir
 		size_t n = strlen(m->point);
 
 		if (m->device == device && !strncmp(directory, m->point, n) &&
-		    (!directory[n] || directory[n] == '/') &&
-		    (!best || n > strlen(best->point)))
+		    (!directory[n] || directory[n] == '/') && (!best || n > strlen(best->point)))
 			best = m;
 	}
 	return best;

@@ -90,10 +90,11 @@ bool hg_cgroup_list_has(const char *list, const char *word);
 struct hg_cgroup_found {
 	char directory[PATH_MAX]; /* in the file system, without links */
 	char path[PATH_MAX];	  /* in its hierarchy: "/docker/1234" */
-	char hierarchy[128];	  /* controllers of a v1 hierarchy, or its name ("name=systemd"); "" in v2 */
-	uint32_t hierarchy_id;	  /* as in /proc/PID/cgroup */
-	uint64_t id;		  /* unique in its hierarchy */
-	bool in_file_system;	  /* as it was given; false: looked for in the hierarchies */
+	char hierarchy
+		[128]; /* controllers of a v1 hierarchy, or its name ("name=systemd"); "" in v2 */
+	uint32_t hierarchy_id; /* as in /proc/PID/cgroup */
+	uint64_t id;	       /* unique in its hierarchy */
+	bool in_file_system;   /* as it was given; false: looked for in the hierarchies */
 };
 
 /*

@@ -494,8 +494,8 @@ int hg_session_run(const struct hg_session_opts *opts, struct hg_session_result 
 		.drain_fd = -1,
 		.tick_fd = -1,
 		.end_fd = -1,
-		.command_is_target = opts->command && !opts->pids_count &&
-				     !opts->cgroups_count && !opts->all,
+		.command_is_target =
+			opts->command && !opts->pids_count && !opts->cgroups_count && !opts->all,
 	};
 	int err;
 

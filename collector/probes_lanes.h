@@ -19,7 +19,7 @@ struct hg_lane {
 	pid_t tid, tgid;
 	uint64_t start_ns;
 	uint64_t role_ns; /* since when it is what it is: an older record does not change it */
-	bool defined; /* a TASK record was written */
+	bool defined;	  /* a TASK record was written */
 	bool seeded;
 	bool told_waker, told_competitor;
 	UT_hash_handle by_lane, by_tid;

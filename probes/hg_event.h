@@ -23,7 +23,7 @@ typedef int32_t s32;
 #define HG_EXE_BYTES	 96
 #define HG_IDLE_WORDS	 8 /* idle CPUs are known for 64 times as many CPUs */
 #define HG_ROOTS_MAX	 1024
-#define HG_CGROUPS_MAX	 256 /* named as targets */
+#define HG_CGROUPS_MAX	 256	    /* named as targets */
 #define HG_ANCESTORS_MAX 32	    /* generations between a task and its root */
 #define HG_SHORT_NS	 2000	    /* shorter softirqs and irqs in a row become one record */
 #define HG_RUN_NS_MAX	 1000000000 /* no run of them is longer */

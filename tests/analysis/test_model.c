@@ -49,7 +49,7 @@ static void assert_sums(const struct hg_model *m)
 				sub += lanes[i].sub_ns[s][leaf];
 			assert_int_equal(sub, lanes[i].leaf_ns[leaf]);
 		}
-		assert_int_equal(sum, lanes[i].to_ns - lanes[i].from_ns);
+		assert_int_equal(sum, hg_lane_wall_ns(&lanes[i]));
 	}
 }
 

@@ -301,7 +301,7 @@ static void check_sums(struct hg_model *m)
 			assert_int_equal(sub, lanes[i].leaf_ns[leaf]);
 			sum += sub;
 		}
-		assert_int_equal(sum, lanes[i].to_ns - lanes[i].from_ns);
+		assert_int_equal(sum, hg_lane_wall_ns(&lanes[i]));
 	}
 	n = hg_model_locks(m, &locks);
 	for (size_t i = 0; i < n; i++) {
