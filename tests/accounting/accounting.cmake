@@ -2,7 +2,7 @@
 # The model's sums against the kernel's own: schedstat, /proc/stat, cpu.stat.
 add_executable(accounting_load ${CMAKE_CURRENT_LIST_DIR}/load.c)
 target_link_libraries(accounting_load PRIVATE Threads::Threads)
-add_executable(accounting_compare ${CMAKE_CURRENT_LIST_DIR}/compare.c)
+add_executable(accounting_compare ${CMAKE_CURRENT_LIST_DIR}/compare.c ${CMAKE_CURRENT_LIST_DIR}/wake_clock.c)
 target_link_libraries(accounting_compare PRIVATE hg_analysis)
 foreach(case mixed naps quota nginx)
   hg_test(accounting_${case} LABELS root slow TIMEOUT 120
