@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Everything that is sampled ten times a second from outside the events: /proc/stat, schedstat,
- * cpu.stat, clocks, RSS, and what sleeping threads wait in. One table of samplers in hg_sampler.c;
+ * cpu.stat, clocks, RSS, what sleeping threads wait in, qdiscs, devices and sockets of the network
+ * namespaces, disks, pressure. One table of samplers in hg_sampler.c;
  * a new one is a row and a file. Its figures are the second, independent proof of a verdict, so
  * none may come from the probes.
  */
@@ -11,11 +12,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/hg_netns.h"
 #include "trace/hg_writer.h"
 
 struct hg_sampler;
 
 int hg_sampler_new(struct hg_sampler **out);
+/*
+ * Opens the network namespaces of tasks that are added from now on. Without one only hourglass's own is read, and the file
+ * says so. o must outlive s.
+ */
+void hg_sampler_netns_set(struct hg_sampler *s, struct hg_netns_opener *o);
 void hg_sampler_free(struct hg_sampler *s);
 
 /*

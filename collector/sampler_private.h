@@ -13,6 +13,7 @@
 
 #include <uthash.h>
 
+#include "collector/hg_netlink.h"
 #include "collector/hg_sampler.h"
 
 #define SAMPLER_TASKS_MAX     4096
@@ -23,6 +24,11 @@
 #define SAMPLER_WAIT_MAX      256
 #define SAMPLER_CGROUPS_MAX   256
 #define SAMPLER_PROCESSES_MAX 1024
+#define SAMPLER_NETNS_MAX     16
+#define SAMPLER_LINKS_MAX     256 /* in a namespace */
+/* A namespace with more devices is read once a second. */
+#define SAMPLER_LINKS_TICK    32
+#define SAMPLER_QDISCS_MAX    256 /* a tick, in a namespace */
 /* What is read "once a second" is due a little earlier, so that it does not slip by a tick each
  * time. */
 #define SAMPLER_SECOND_NS     (HG_NSEC_PER_SEC * 19 / 20)
@@ -43,6 +49,30 @@ enum sampler_file_class {
 };
 
 struct sampler_cgroup;
+struct sampler_link;
+struct sampler_sockets;
+
+/* A network namespace. The first slot is hourglass's own; others are reused. */
+struct sampler_netns {
+	uint32_t id; /* 0: a free slot */
+	uint64_t inode;
+	uint32_t flags; /* HG_NETNSF_* */
+	const char *why;
+	bool told; /* the file has what is above */
+	struct hg_netns_files files;
+	size_t tasks;	   /* that are in it */
+	uint64_t empty_ns; /* since when there are none, 0: there are */
+
+	struct sampler_link *links; /* sampler_link.c */
+	size_t links_count;
+	uint64_t links_ns; /* when they were looked up last, 0: look again */
+	uint64_t stats_ns; /* when they were read last */
+
+	uint64_t counters_ns; /* sampler_netns_stats.c: likewise */
+
+	struct sampler_sockets *sockets; /* sampler_socket.c */
+};
+
 struct sampler_process;
 
 struct sampler_task {
@@ -64,6 +94,9 @@ struct sampler_task {
 	struct sampler_cgroup *cgroup;
 	uint64_t cgroup_ns; /* when its cgroup was looked up last */
 
+	struct sampler_netns *netns;
+	uint64_t netns_ns, netns_first_ns; /* when its namespace was looked up last, and first */
+
 	UT_hash_handle hh;
 };
 
@@ -83,6 +116,11 @@ struct hg_sampler {
 
 	struct hg_record *pending; /* last samples of removed tasks, for the next tick */
 	size_t pending_count, pending_max;
+
+	struct hg_netns_opener *netns_opener; /* or NULL */
+	struct sampler_netns netns[SAMPLER_NETNS_MAX];
+	uint32_t netns_made, links_made; /* ids */
+	struct hg_netlink *netlink;
 
 	void *state[16]; /* by row of the table of samplers */
 };
@@ -108,7 +146,7 @@ struct sampler_ops {
 
 extern const struct sampler_ops sampler_clock, sampler_cpu_times, sampler_schedstat,
 	sampler_task_times, sampler_cgroup, sampler_rss, sampler_wait, sampler_softnet,
-	sampler_disk, sampler_psi;
+	sampler_disk, sampler_psi, sampler_netns, sampler_link;
 
 /* Names the file and opens it if its class has a descriptor left. -ENOMEM only. */
 int sampler_file_init(struct hg_sampler *s, enum sampler_file_class class, struct sampler_file *f,
@@ -128,6 +166,9 @@ ssize_t sampler_file_read_at(const struct sampler_file *f, char *buf, size_t siz
 /* A file that the kernel gives out in pieces (one line a CPU or device): whole, otherwise as above. */
 ssize_t sampler_file_read_whole_at(const struct sampler_file *f, char *buf, size_t size,
 				   uint64_t *time_ns_out);
+
+/* sampler_link.c, when a namespace is closed. */
+void sampler_links_free(struct sampler_netns *ns);
 
 /* Writes a record of the sampler's stream. */
 int sampler_write(const struct sampler_pass *pass, const struct hg_record *rec);
