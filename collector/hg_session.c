@@ -303,7 +303,7 @@ static int writer_start(struct hg_session *s)
 		err = environment_read(s, &environment);
 	if (err)
 		return err;
-	err = session_sampling_open(&s->sampling);
+	err = session_sampling_open(s->netns, &s->sampling);
 	if (err)
 		return err;
 	session_lanes_sampling_set(s->lanes, s->sampling);
@@ -339,6 +339,11 @@ static int session_attach(struct hg_session *s)
 	int err;
 
 	session_files_raise();
+	/* Before the probes, so that the child has none of them. */
+	err = hg_netns_opener_start(session_privilege_netns_only, &s->netns);
+	if (err)
+		hg_warn("the network is read in hourglass's own namespace only: %s",
+			strerror(-err));
 	err = probes_start(s);
 	if (!err)
 		err = writer_start(s);
@@ -476,6 +481,7 @@ static void session_clear(struct hg_session *s)
 	hg_client_log_free(s->log);
 	hg_line_store_free(s->lines);
 	session_lanes_free(s->lanes);
+	hg_netns_opener_stop(s->netns);
 	session_targets_clear(&s->targets);
 	session_output_clear(&s->output);
 	hg_cleanup_close(&s->signal_fd);

@@ -74,6 +74,8 @@ static struct sampler_netns *slot_new(struct hg_sampler *s, uint64_t inode, pid_
 	for (int i = 0; i < HG_NETNS_FDS; i++)
 		ns->files.fd[i] = -1;
 	slot_open(s, ns, tid);
+	for (size_t i = 0; i < SAMPLER_NETNS_MAX; i++)
+		s->netns[i].links_ns = 0; /* it may have the other end of a device */
 	return ns;
 }
 

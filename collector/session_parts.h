@@ -9,6 +9,7 @@
 
 #include "collector/hg_client.h"
 #include "collector/hg_client_log.h"
+#include "collector/hg_netns.h"
 #include "collector/hg_probes.h"
 #include "collector/hg_sampler.h"
 #include "collector/hg_session.h"
@@ -46,6 +47,8 @@ int session_privilege_check(void);
 int session_privilege_drop(void);
 /* Keeps only what switching the kernel's BPF statistics needs. 0 or -errno. */
 int session_privilege_switch_only(void);
+/* Becomes the owner and keeps only what entering network namespaces needs. 0 or -errno. */
+int session_privilege_netns_only(void);
 /* Lets the calling thread, and none that it starts, run before ordinary ones: rings do not wait. Best effort. */
 void session_priority_raise(void);
 /* For threads that the caller starts while it is on: before what has the usual priority, after what is urgent. */
@@ -92,8 +95,8 @@ void session_targets_clear(struct hg_targets *t);
 
 struct hg_sampling;
 
-/* Starts the thread, with the privileges of the caller. 0 or -errno with one message. */
-int session_sampling_open(struct hg_sampling **out);
+/* Starts the thread, with the privileges of the caller. netns: as of hg_sampler. 0 or -errno with one message. */
+int session_sampling_open(struct hg_netns_opener *netns, struct hg_sampling **out);
 void session_sampling_free(struct hg_sampling *s);
 /* As of hg_sampler, soon. */
 void session_sampling_task_add(struct hg_sampling *s, uint32_t lane, pid_t tid, pid_t tgid,
@@ -154,6 +157,7 @@ struct hg_session {
 	struct hg_client *client;  /* CMD or NULL */
 	struct hg_client_log *log; /* or NULL */
 	struct hg_probes *probes;
+	struct hg_netns_opener *netns; /* or NULL */
 	struct hg_sampling *sampling;
 	struct hg_writer *writer;
 	struct hg_cost cost;

@@ -119,6 +119,21 @@ int session_privilege_switch_only(void)
 	return caps_keep(words);
 }
 
+int session_privilege_netns_only(void)
+{
+	uint32_t words[_LINUX_CAPABILITY_U32S_3] = {0};
+	int err;
+
+	words[CAP_TO_INDEX(CAP_SYS_ADMIN)] |= CAP_TO_MASK(CAP_SYS_ADMIN);   /* setns() */
+	words[CAP_TO_INDEX(CAP_SYS_PTRACE)] |= CAP_TO_MASK(CAP_SYS_PTRACE); /* /proc/TID/ns/net */
+	err = identity_drop();
+	if (!err)
+		err = caps_keep(words);
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	return err;
+}
+
 int session_privilege_drop(void)
 {
 	uint32_t words[_LINUX_CAPABILITY_U32S_3] = {0};

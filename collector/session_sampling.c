@@ -96,7 +96,7 @@ static void lock_init(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-int session_sampling_open(struct hg_sampling **out)
+int session_sampling_open(struct hg_netns_opener *netns, struct hg_sampling **out)
 {
 	struct hg_sampling *s = calloc(1, sizeof(*s));
 	int err;
@@ -107,6 +107,7 @@ int session_sampling_open(struct hg_sampling **out)
 	pthread_cond_init(&s->asked, NULL);
 	err = hg_sampler_new(&s->sampler);
 	if (!err) {
+		hg_sampler_netns_set(s->sampler, netns);
 		err = -pthread_create(&s->thread, NULL, sampling_main, s);
 		s->started = !err;
 	}
