@@ -40,7 +40,8 @@ enum hg_blame {
 	HG_BLAME_SERVICE, /* a lane of the target sleeps on a timer while another one is ready to serve */
 	HG_BLAME_SERIAL_WAIT, /* a lane of the target sleeps on a timer and no other one is ready */
 	HG_BLAME_DISK,
-	HG_BLAME_PEER, /* a task that is neither target nor client */
+	HG_BLAME_PEER, /* lane: it is neither target nor client */
+	HG_BLAME_RELAY, /* lane: the same, and it ends waits of the client as well: it stands between them */
 	HG_BLAME_OTHER,
 	HG_BLAMES,
 };
@@ -51,6 +52,7 @@ struct hg_blame_row {
 	uint64_t id; /* lane or lock index, 0 if the blame has no object */
 	double sub_ns[HG_SUBWINDOWS_MAX];
 	double total_ns;
+	uint64_t ended_target, ended_client; /* peer, relay: waits of these that it ended */
 };
 
 /* A lock as the sweep saw it. */
@@ -63,6 +65,8 @@ struct hg_blame_lock {
 	double holder_leaf_ns[HG_LEAVES]; /* what the holder did while there were waiters */
 	int holder_sysnr;		  /* of its longest blocked state */
 	double holder_sysnr_ns;
+	uint32_t holder_ender; /* lane that ended most of the holder's waits, by time; 0 */
+	double holder_ender_vote_ns;
 	uint32_t holder_lane; /* lane that held it longest */
 	double holder_lane_ns;
 };
@@ -162,6 +166,7 @@ extern const struct hg_detector hg_detector_sched_placement;
 extern const struct hg_detector hg_detector_quota;
 extern const struct hg_detector hg_detector_competitor;
 extern const struct hg_detector hg_detector_locking_user;
+extern const struct hg_detector hg_detector_vmm_io_thread;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;
 extern const struct hg_detector hg_detector_think_time;

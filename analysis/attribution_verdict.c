@@ -12,12 +12,19 @@
 #define REFUTED_MAX 1.5
 
 const struct hg_detector *const hg_detectors[] = {
-	&hg_detector_serial_thread, &hg_detector_saturated,
-	&hg_detector_affinity,	    &hg_detector_sched_placement,
-	&hg_detector_quota,	    &hg_detector_competitor,
-	&hg_detector_locking_user,  &hg_detector_client_saturated,
-	&hg_detector_too_few,	    &hg_detector_think_time,
-	&hg_detector_none,	    NULL,
+	&hg_detector_serial_thread,
+	&hg_detector_saturated,
+	&hg_detector_affinity,
+	&hg_detector_sched_placement,
+	&hg_detector_quota,
+	&hg_detector_competitor,
+	&hg_detector_locking_user,
+	&hg_detector_vmm_io_thread,
+	&hg_detector_client_saturated,
+	&hg_detector_too_few,
+	&hg_detector_think_time,
+	&hg_detector_none,
+	NULL,
 };
 
 /* Time that no detector of this version judges: it can keep a verdict from standing out, never be one. */

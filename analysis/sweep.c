@@ -8,6 +8,9 @@
 #include "analysis/sweep.h"
 #include "base/hg_base.h"
 
+/* A relay ends at least one wait of the client for so many of the target: a loaded client seldom waits. */
+#define RELAY_PART 20
+
 unsigned int hg_sweep_active(const struct hg_sweep *s)
 {
 	return s->running + s->runnable + s->throttled;
@@ -62,7 +65,9 @@ void hg_sweep_settle(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane)
 				    single + d[WHERE_ALLOWED] + d[WHERE_OUTSIDE] + d[WHERE_NONE]);
 		return;
 	}
-	if (single + d[WHERE_ALLOWED] > 0) {
+	if (l->hands) {
+		hg_sweep_credit_row(s, s->lock_rows[l->hands - 1], single + d[WHERE_ALLOWED]);
+	} else if (single + d[WHERE_ALLOWED] > 0) {
 		if (!l->serial)
 			l->serial = hg_sweep_row(s, HG_BLAME_SERIAL, lane);
 		hg_sweep_credit_row(s, l->serial, single + d[WHERE_ALLOWED]);
@@ -159,13 +164,33 @@ static bool leaf_is_active(const struct hg_sweep_lane *l)
 			      l->leaf == HG_LEAF_THROTTLED);
 }
 
+/* A peer sends what a lane of target or client waits for. */
+static void ender_count(struct hg_sweep *s, const struct hg_sweep_lane *l)
+{
+	struct hg_sweep_lane *by;
+
+	if (!l->by || l->by >= s->lanes_count ||
+	    (l->leaf != HG_LEAF_BLOCKED_NET && l->leaf != HG_LEAF_BLOCKED_PEER) ||
+	    (l->ctx != HG_CTX_SOFTIRQ_OWN && l->ctx != HG_CTX_TASK))
+		return;
+	by = &s->ls[l->by];
+	if (l->target)
+		by->ended_target++;
+	else if (l->client)
+		by->ended_client++;
+}
+
 static void leave(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane, bool will_be_active)
 {
+	if (will_be_active && !leaf_is_active(l))
+		ender_count(s, l);
 	if (l->client && !hg_sweep_active(s))
 		hg_sweep_client_account(s, l, s->now_ns);
 	if (l->target)
 		hg_sweep_settle(s, l, lane);
 	counts_change(s, l, -1);
+	if (l->hands && !will_be_active)
+		hg_sweep_lock_abandon(s, lane);
 	if (l->lock)
 		hg_sweep_lock_leave(s, lane);
 	if (l->target && !hg_sweep_active(s) && will_be_active && !leaf_is_active(l))
@@ -185,6 +210,8 @@ static void enter(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane,
 	l->cpu = step->cpu;
 	l->by = step->by;
 	l->since_ns = s->now_ns;
+	if (l->woken_from && (!l->present || !hg_leaf_is_runnable(l->leaf)))
+		hg_sweep_lock_arrive(s, lane);
 	if (!l->present)
 		return;
 	counts_change(s, l, 1);
@@ -249,6 +276,17 @@ static int by_total(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+/* One that answers the target alone is a service behind it; one that the client waits for as well stands between them. */
+static void peer_finish(const struct hg_sweep *s, struct hg_blame_row *row)
+{
+	const struct hg_sweep_lane *l = &s->ls[row->id];
+
+	row->ended_target = l->ended_target;
+	row->ended_client = l->ended_client;
+	if (row->id && RELAY_PART * l->ended_client >= l->ended_target && l->ended_client)
+		row->blame = HG_BLAME_RELAY;
+}
+
 static int rows_take(struct hg_sweep *s, struct hg_shares *out)
 {
 	struct hg_sweep_row_slot *slot, *next;
@@ -259,6 +297,8 @@ static int rows_take(struct hg_sweep *s, struct hg_shares *out)
 	HASH_ITER (hh, s->rows, slot, next) {
 		for (unsigned int i = 0; i < out->subs; i++)
 			slot->row.total_ns += slot->row.sub_ns[i];
+		if (slot->row.blame == HG_BLAME_PEER)
+			peer_finish(s, &slot->row);
 		out->rows[out->rows_count++] = slot->row;
 	}
 	qsort(out->rows, out->rows_count, sizeof(*out->rows), by_total);

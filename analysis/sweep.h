@@ -26,11 +26,16 @@ struct hg_sweep_lane {
 	int16_t sysnr;
 	uint16_t cpu;
 	uint32_t by;
-	uint32_t lock;	/* index + 1 of the lock that it waits for */
-	uint32_t holds; /* index + 1 of a lock with waiters that it holds */
+	uint32_t lock;	     /* index + 1 of the lock that it waits for */
+	uint32_t holds;	     /* index + 1 of a lock with waiters that it holds */
+	uint32_t woken_from; /* index + 1 of the lock from which it was let go; until it runs */
+	uint32_t
+		hands; /* index + 1 of a lock from which it has let a lane go that does not run yet, */
+	uint32_t hands_to; /* and that lane */
 	uint64_t since_ns;
 	double seen_single, seen[WHERES]; /* virtual clocks at the last settling */
 	struct hg_blame_row *serial, *competitor;
+	uint64_t ended_target, ended_client; /* waits for the network or for it that it ended */
 	/* clients: what it did since the target became idle */
 	uint64_t idle_epoch;
 	uint64_t idle_ns[HG_LEAVES];
@@ -85,7 +90,9 @@ struct hg_sweep {
 	uint32_t current[HG_SWEEP_CPUS_MAX];
 	uint32_t queued[HG_SWEEP_CPUS_MAX][HG_SWEEP_CLASSES_MAX];
 	uint32_t queued_sum[HG_SWEEP_CPUS_MAX];
-	uint16_t queue_list[HG_SWEEP_CPUS_MAX]; /* CPUs with queued_sum > 0 */
+	uint32_t queued_woken[HG_SWEEP_CPUS_MAX]; /* of these, lanes on their way to a lock: */
+	uint32_t queued_lock[HG_SWEEP_CPUS_MAX];  /* index of the last such lock */
+	uint16_t queue_list[HG_SWEEP_CPUS_MAX];	  /* CPUs with queued_sum > 0 */
 	unsigned int queue_count;
 	double background
 		[HG_SWEEP_CPUS_MAX]; /* busy share, in this sub-window, of the time without a known lane */
@@ -123,6 +130,10 @@ void hg_sweep_queue_change(struct hg_sweep *s, const struct hg_sweep_lane *l, in
 /* sweep_locks.c: who waits for which lock, and what its holder does. */
 void hg_sweep_lock_enter(struct hg_sweep *s, uint32_t lane, const struct hg_step *step);
 void hg_sweep_lock_leave(struct hg_sweep *s, uint32_t lane);
+/* A lane that was let go from a lock runs now, or ends. */
+void hg_sweep_lock_arrive(struct hg_sweep *s, uint32_t lane);
+/* A lane that has let another one go blocks before that one runs. */
+void hg_sweep_lock_abandon(struct hg_sweep *s, uint32_t lane);
 void hg_sweep_lock_time(struct hg_sweep *s, double dt);
 /* Only while s->lock_waiters > 0. */
 uint32_t hg_sweep_lock_most_waited(const struct hg_sweep *s);

@@ -92,6 +92,20 @@ void hg_sweep_cpu_set(struct hg_sweep *s, unsigned int cpu, uint32_t lane)
 
 /* --- runnable lanes --- */
 
+/*
+ * Lanes wait although a CPU is idle. Those that were let go from a lock are on their way to take it: with a better place
+ * they would only wait for the lock again, or hold it, so the time is the lock's.
+ */
+static void credit_no_place(struct hg_sweep *s, unsigned int cpu, enum hg_blame blame, double ns)
+{
+	double woken = ns * s->queued_woken[cpu] / s->queued_sum[cpu];
+
+	if (s->queued_woken[cpu])
+		hg_sweep_credit_row(s, s->lock_rows[s->queued_lock[cpu]], woken);
+	if (ns > woken)
+		hg_sweep_credit(s, blame, ns - woken);
+}
+
 void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns)
 {
 	uint32_t lane = s->current[cpu];
@@ -108,7 +122,7 @@ void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns)
 		return;
 	}
 	if (!l) {
-		hg_sweep_credit(s, HG_BLAME_WAKE_LATENCY, each_ns * s->queued_sum[cpu]);
+		credit_no_place(s, cpu, HG_BLAME_WAKE_LATENCY, each_ns * s->queued_sum[cpu]);
 		return;
 	}
 	for (unsigned int i = 0; i < s->classes_count; i++) {
@@ -117,7 +131,7 @@ void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns)
 		if (!s->queued[cpu][i])
 			continue;
 		hg_sweep_idle_where(s, &s->classes[i], where);
-		hg_sweep_credit(s, HG_BLAME_PLACEMENT, ns * where[WHERE_ALLOWED]);
+		credit_no_place(s, cpu, HG_BLAME_PLACEMENT, ns * where[WHERE_ALLOWED]);
 		hg_sweep_credit(s, HG_BLAME_POOL_MASK, ns * where[WHERE_OUTSIDE]);
 		hg_sweep_credit(s, HG_BLAME_POOL, ns * where[WHERE_NONE]);
 	}
@@ -129,6 +143,10 @@ void hg_sweep_queue_change(struct hg_sweep *s, const struct hg_sweep_lane *l, in
 
 	s->queued[cpu][l->class_index] += (uint32_t)sign;
 	s->queued_sum[cpu] += (uint32_t)sign;
+	if (l->woken_from) {
+		s->queued_woken[cpu] += (uint32_t)sign;
+		s->queued_lock[cpu] = l->woken_from - 1;
+	}
 	if (sign > 0 && s->queued_sum[cpu] == 1) {
 		s->queue_list[s->queue_count++] = (uint16_t)cpu;
 	} else if (sign < 0 && !s->queued_sum[cpu]) {

@@ -96,14 +96,74 @@ void hg_sweep_lock_enter(struct hg_sweep *s, uint32_t lane, const struct hg_step
 		  s->out->locks[index].waiting + 1);
 }
 
-/* A waiter that was let go is the next holder, as far as anybody can see from outside. */
+/*
+ * A waiter that was let go is the next holder, as far as anybody can see from outside; but not before it runs. Until then
+ * the lane that let it go may have taken the lock again, or leaves it to nobody: the time is the lock's either way.
+ */
 void hg_sweep_lock_leave(struct hg_sweep *s, uint32_t lane)
 {
-	uint32_t index = s->ls[lane].lock - 1;
+	struct hg_sweep_lane *l = &s->ls[lane], *by;
+	uint32_t index = l->lock - 1, waker = l->by < s->lanes_count ? l->by : 0;
 
-	s->ls[lane].lock = 0;
+	l->lock = 0;
+	l->woken_from = index + 1;
 	s->lock_waiters--;
-	lock_mark(s, index, lane, s->out->locks[index].waiting - 1);
+	by = &s->ls[waker];
+	if (!waker || !by->target || !by->present || !hg_leaf_is_running(by->leaf)) {
+		lock_mark(s, index, lane, s->out->locks[index].waiting - 1);
+		return;
+	}
+	lock_mark(s, index, waker, s->out->locks[index].waiting - 1);
+	hg_sweep_settle(s, by, waker);
+	if (by->holds == index + 1)
+		by->holds = 0;
+	by->hands = index + 1;
+	by->hands_to = lane;
+}
+
+static void hands_clear(struct hg_sweep *s, uint32_t lane)
+{
+	hg_sweep_settle(s, &s->ls[lane], lane);
+	s->ls[lane].hands = s->ls[lane].hands_to = 0;
+}
+
+void hg_sweep_lock_arrive(struct hg_sweep *s, uint32_t lane)
+{
+	uint32_t index = s->ls[lane].woken_from - 1, holder = s->out->locks[index].holder;
+
+	s->ls[lane].woken_from = 0;
+	if (holder && s->ls[holder].hands == index + 1 && s->ls[holder].hands_to == lane) {
+		hands_clear(s, holder);
+		lock_mark(s, index, lane, s->out->locks[index].waiting);
+	}
+}
+
+void hg_sweep_lock_abandon(struct hg_sweep *s, uint32_t lane)
+{
+	uint32_t index = s->ls[lane].hands - 1, next = s->ls[lane].hands_to;
+
+	hands_clear(s, lane);
+	if (s->out->locks[index].holder == lane)
+		lock_mark(s, index, next, s->out->locks[index].waiting);
+}
+
+/* Majority vote, weighted by time (Boyer and Moore): who ends the waits of a lock's holders. */
+static void ender_vote(const struct hg_sweep *s, struct hg_blame_lock *k,
+		       const struct hg_sweep_lane *holder, double dt)
+{
+	uint32_t by = holder->by;
+
+	if (!by || by >= s->lanes_count ||
+	    (holder->ctx != HG_CTX_SOFTIRQ_OWN && holder->ctx != HG_CTX_TASK))
+		return;
+	if (k->holder_ender && s->lanes[k->holder_ender].tgid == s->lanes[by].tgid) {
+		k->holder_ender_vote_ns += dt;
+	} else if (dt > k->holder_ender_vote_ns) {
+		k->holder_ender = by;
+		k->holder_ender_vote_ns = dt - k->holder_ender_vote_ns;
+	} else {
+		k->holder_ender_vote_ns -= dt;
+	}
 }
 
 void hg_sweep_lock_time(struct hg_sweep *s, double dt)
@@ -116,6 +176,8 @@ void hg_sweep_lock_time(struct hg_sweep *s, double dt)
 		if (!k->holder || !h->present)
 			continue;
 		k->holder_leaf_ns[h->leaf] += dt;
+		if (h->leaf == HG_LEAF_BLOCKED_NET || h->leaf == HG_LEAF_BLOCKED_PEER)
+			ender_vote(s, k, h, dt);
 		if (hg_leaf_is_blocked(h->leaf) &&
 		    (h->sysnr == k->holder_sysnr || dt > k->holder_sysnr_ns)) {
 			k->holder_sysnr_ns =

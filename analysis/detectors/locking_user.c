@@ -72,6 +72,12 @@ static void describe_holder(const struct hg_attribution *a, struct hg_case *k,
 	else
 		hg_case_chain(a, k, "its holder %s (%.0f %%)", leaf_words(worst),
 			      100 * b->holder_leaf_ns[worst] / sum);
+	if (running < b->holder_leaf_ns[worst] && b->holder_ender &&
+	    (worst == HG_LEAF_BLOCKED_NET || worst == HG_LEAF_BLOCKED_PEER)) {
+		uint32_t tgid = a->lanes[b->holder_ender].tgid;
+
+		hg_case_chain(a, k, "which %s (pid %u) ends", hg_process_name(a, tgid), tgid);
+	}
 }
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)

@@ -8,7 +8,21 @@
 
 #include "analysis/attribution.h"
 
-#define IDLE_MIN HG_SHARE_MIN /* CPUs' worth: with less idle there was nowhere to go */
+#define IDLE_MIN   HG_SHARE_MIN /* CPUs' worth: with less idle there was nowhere to go */
+#define LOCKED_MAX 0.5		/* of the time with waiters on one lock */
+
+/* Threads that are placed at once would meet at the lock instead. */
+static void refute_locks(const struct hg_attribution *a, struct hg_case *k)
+{
+	double most_ns = 0;
+
+	for (size_t i = 0; i < a->shares.locks_count; i++)
+		most_ns = fmax(most_ns, a->shares.locks[i].contended_ns);
+	if (most_ns > LOCKED_MAX * a->wall_ns)
+		hg_case_refute(a, k,
+			       "a lock has waiters %.0f %% of the time: they would meet there",
+			       100 * most_ns / a->wall_ns);
+}
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
@@ -35,6 +49,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "threads of the target waited for a CPU that target or client kept busy "
 			 "while another one that they may use was idle for %.1f %% of the time",
 			 100 * share);
+	refute_locks(a, k);
 	if (!a->target_delay_out.known || !a->pool_out.known) {
 		k->c.unknown_why = "no schedstat samples of the target, or none of /proc/stat";
 		return;

@@ -410,6 +410,71 @@ static void lock_held_asleep(void **state)
 	expect(&SCENE(s, 5, 2000, "bench", KEYS("1000", "2", "0.002")), "unknown", NULL, NULL);
 }
 
+/* The same, but the holder asks another process and waits for its answer: one chain. */
+static void lock_held_in_a_call(void **state)
+{
+	const struct segment s[] = {
+		{0, 0, 50, SERVER, LOCK, 103, -5, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{0, 1000, 1050, SERVER, EPOLL, 0, 990, SERVER2, 1, HG_CTX_TASK},
+		{0, 1900, 1950, SERVER, EPOLL, 0, 1890, HOG, 0, HG_CTX_SOFTIRQ_OWN},
+		{1, 900, 1000, SERVER2, LOCK, 102, 890, HOG, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 1920, 1940, SERVER2, EPOLL, 0, 1915, SERVER, 0, HG_CTX_TASK},
+	};
+	struct trace_builder tb;
+	struct hg_findings *f = analyse(
+		&tb, &SCENE(s, 5, 2000, "bench", KEYS("1000", "2", "0.002"), .waits = true));
+
+	assert_string_equal(f->verdict.class_name, "locking");
+	assert_int_equal(f->verdict.chain_count, 3);
+	assert_non_null(strstr(f->verdict.chain[1], "waits for the network"));
+	assert_non_null(strstr(f->verdict.chain[2], "hog (pid 300)"));
+	hg_findings_free(f);
+	tb_free(&tb);
+}
+
+/*
+ * A hot mutex: SERVER lets SERVER2 go and takes it again before that one, queued behind it, gets to run; CPU 1 is idle. A
+ * better place would only let SERVER2 find the mutex taken earlier.
+ */
+static const struct segment hot[] = {
+	{0, 0, 90, SERVER, PREEMPT, 0, NO_WAKE, 0, 0, 0},
+	{0, 90, 100, SERVER2, LOCK, 102, 10, SERVER, 0, HG_CTX_TASK},
+};
+
+static void hot_lock(void **state)
+{
+	expect(&SCENE(hot, 2, 100, "bench", KEYS("10000", "2", "0.0002"), .waits = true,
+		      .delays = true),
+	       "locking", "user", "its holder runs");
+	/* nobody was seen to wait from outside */
+	expect(&SCENE(hot, 2, 100, "bench", KEYS("10000", "2", "0.0002"), .delays = true),
+	       "inconclusive", NULL, NULL);
+}
+
+/* HOG passes on what client and server send each other. */
+static void relay(void **state)
+{
+	struct segment s[] = {
+		{0, 0, 950, HOG, EPOLL, 0, -5, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 500, 530, SERVER, EPOLL, 0, 495, HOG, 0, HG_CTX_SOFTIRQ_OWN},
+		{1, 800, 820, CLIENT, EPOLL, 0, 795, HOG, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+
+	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL), "net", "vmm-io-thread", "hog (tid 105)");
+	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL, .no_samples = true), "inconclusive", NULL,
+	       "no schedstat samples of the thread between");
+	/* the client talks to the server directly: HOG is a service behind it */
+	s[2].waker = SERVER;
+	s[2].waker_cpu = 1;
+	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL), "inconclusive", NULL,
+	       "neither target nor client");
+	/* it has room */
+	s[2].waker = HOG;
+	s[2].waker_cpu = 0;
+	s[0].to = 810;
+	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL), "unknown", NULL, NULL);
+}
+
 static void client_saturated(void **state)
 {
 	const struct segment s[] = {
@@ -527,6 +592,9 @@ int main(void)
 		cmocka_unit_test(quota),
 		cmocka_unit_test(competitor),
 		cmocka_unit_test(lock_held_asleep),
+		cmocka_unit_test(lock_held_in_a_call),
+		cmocka_unit_test(hot_lock),
+		cmocka_unit_test(relay),
 		cmocka_unit_test(client_saturated),
 		cmocka_unit_test(too_few_connections),
 		cmocka_unit_test(hidden_queue_is_no_too_few),

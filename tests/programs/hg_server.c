@@ -50,8 +50,18 @@ static struct {
 	unsigned int loops, workers, locks;
 	size_t size;
 	double loop_burn_us, burn_us, sleep_us, lock_burn_us, lock_sleep_us;
+	unsigned int lock_times;
+	const char *backend;
+	uint16_t backend_port;
+	bool backend_locked;
 	cpu_set_t cpus;
-} opts = {.address = "127.0.0.1", .loops = 1, .workers = 1, .locks = 1, .size = 64};
+} opts = {.address = "127.0.0.1",
+	  .loops = 1,
+	  .workers = 1,
+	  .locks = 1,
+	  .size = 64,
+	  .lock_times = 1,
+	  .backend = "127.0.0.1"};
 
 static pthread_mutex_t locks[LOCKS_MAX];
 static int *epolls;
@@ -63,7 +73,18 @@ static struct {
 	struct request *first, **last;
 } queue = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, &queue.first};
 
-enum { OPT_LOOP_BURN = 256, OPT_LOCK_BURN, OPT_LOCK_SLEEP, OPT_LOCKS, OPT_PORT, OPT_WORKER_NAME };
+enum {
+	OPT_LOOP_BURN = 256,
+	OPT_LOCK_BURN,
+	OPT_LOCK_SLEEP,
+	OPT_LOCK_TIMES,
+	OPT_LOCKS,
+	OPT_PORT,
+	OPT_WORKER_NAME,
+	OPT_BACKEND,
+	OPT_BACKEND_PORT,
+	OPT_BACKEND_LOCKED,
+};
 
 static const struct argp_option options[] = {
 	{"model", 'm', "MODEL", 0, "loop, connection or pool (loop)", 0},
@@ -76,6 +97,11 @@ static const struct argp_option options[] = {
 	{"sleep-us", 's', "US", 0, "Sleep per request", 0},
 	{"lock-burn-us", OPT_LOCK_BURN, "US", 0, "CPU per request with the lock held", 0},
 	{"lock-sleep-us", OPT_LOCK_SLEEP, "US", 0, "Sleep per request with the lock held", 0},
+	{"lock-times", OPT_LOCK_TIMES, "N", 0, "How often a request takes the lock (1)", 0},
+	{"backend", OPT_BACKEND, "IP", 0, "IPv4 address of another server (127.0.0.1)", 0},
+	{"backend-port", OPT_BACKEND_PORT, "N", 0,
+	 "Asks that server for each request, one call after the other per thread", 0},
+	{"backend-locked", OPT_BACKEND_LOCKED, "0|1", 0, "Asks it with the lock held (0)", 0},
 	{"locks", OPT_LOCKS, "N", 0, "Locks, one of them for each connection in turn (1)", 0},
 	{"size", 'z', "BYTES", 0, "Of request and response (64)", 0},
 	{"name", 'n', "COMM", 0, "Name of the process", 0},
@@ -129,6 +155,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_LOCK_SLEEP:
 		opts.lock_sleep_us = number(arg, "--lock-sleep-us");
+		break;
+	case OPT_LOCK_TIMES:
+		opts.lock_times = (unsigned int)number(arg, "--lock-times");
+		break;
+	case OPT_BACKEND:
+		opts.backend = arg;
+		break;
+	case OPT_BACKEND_PORT:
+		opts.backend_port = (uint16_t)number(arg, "--backend-port");
+		break;
+	case OPT_BACKEND_LOCKED:
+		opts.backend_locked = number(arg, "--backend-locked") > 0;
 		break;
 	case OPT_LOCKS:
 		opts.locks = (unsigned int)number(arg, "--locks");
@@ -225,19 +263,61 @@ static void response_write(struct connection *c)
 	pthread_mutex_unlock(&c->writing);
 }
 
+/* Asks the server behind this one and waits for its answer. Each thread has a connection of its own. */
+static void backend_call(void)
+{
+	static _Thread_local int fd = -1;
+	char message[SIZE_MAX_BYTES] = {0};
+	size_t got = 0;
+
+	if (!opts.backend_port)
+		return;
+	if (fd < 0) {
+		struct sockaddr_in address = {.sin_family = AF_INET,
+					      .sin_port = htons(opts.backend_port)};
+		int one = 1;
+
+		if (inet_pton(AF_INET, opts.backend, &address.sin_addr) != 1)
+			die("'%s' is no IPv4 address", opts.backend);
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)))
+			die("cannot connect to %s:%u", opts.backend, opts.backend_port);
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	}
+	if (send(fd, message, opts.size, MSG_NOSIGNAL) != (ssize_t)opts.size)
+		die("the backend takes no request");
+	while (got < opts.size) {
+		ssize_t n = recv(fd, message, opts.size - got, 0);
+
+		if (n <= 0 && errno != EINTR)
+			die("the backend does not answer");
+		got += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void serve_locked(struct connection *c)
+{
+	pthread_mutex_t *lock = &locks[c->number % opts.locks];
+
+	for (unsigned int i = 0; i < opts.lock_times; i++) {
+		pthread_mutex_lock(lock);
+		burn_us(opts.lock_burn_us);
+		sleep_us(opts.lock_sleep_us);
+		if (opts.backend_locked)
+			backend_call();
+		pthread_mutex_unlock(lock);
+	}
+}
+
 /* What a request costs. */
 static void serve(struct connection *c)
 {
 	burn_us(opts.burn_us);
 	sleep_us(opts.sleep_us);
-	if (opts.lock_burn_us > 0 || opts.lock_sleep_us > 0) {
-		pthread_mutex_t *lock = &locks[c->number % opts.locks];
-
-		pthread_mutex_lock(lock);
-		burn_us(opts.lock_burn_us);
-		sleep_us(opts.lock_sleep_us);
-		pthread_mutex_unlock(lock);
-	}
+	if (opts.lock_burn_us > 0 || opts.lock_sleep_us > 0 || opts.backend_locked)
+		serve_locked(c);
+	if (!opts.backend_locked)
+		backend_call();
 	response_write(c);
 }
 

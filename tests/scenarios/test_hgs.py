@@ -89,6 +89,13 @@ class Scores(unittest.TestCase):
         subject["id"] = "0x55d0c0ffee28"
         self.assertEqual(self.outcome(report("locking", "user", subject), "locking", known), "WRONG")
 
+    def test_chain(self):
+        known, drawn = {"addresses": [0x10]}, plan("locking-rpc")
+        made = report("locking", "user", {"kind": "lock", "id": "0x10", "name": "futex"})
+        self.assertEqual(self.outcome(made, "locking-rpc", known), "inconclusive")
+        made["verdict"]["chain"] = ["lock 0x10", "its holder waits for the network", f"which {drawn.chain[1][1]}-3 ends"]
+        self.assertEqual(self.outcome(made, "locking-rpc", known), "right")
+
     def test_none_has_no_subject(self):
         self.assertEqual(self.outcome(report("none", None), "none", {}), "right")
 

@@ -27,6 +27,7 @@ def truth(plan, running, client_argv):
         "competitor": {"tids": list(threads(running.hog.pid)) if running.hog else [],
                        "names": [plan.base.hog["name"]] if plan.base.hog else []},
         "lock": {"addresses": running.locks},
+        "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},
     }.get(plan.subject)
 
@@ -47,6 +48,13 @@ def subject_wrong(plan, known, subject):
     return None if fits else f"the subject is {subject.get('kind')} '{text.strip()}', not {plan.subject} {known}"
 
 
+def chain_lacks(plan, verdict):
+    """The first of the words that the chain should name and does not, or None."""
+    text = " <- ".join(verdict.get("chain") or [])
+    return next((words for words in plan.chain
+                 if not any(word in text for word in ([words] if isinstance(words, str) else words))), None)
+
+
 def call(verdict):
     cause = verdict.get("cause")
     return verdict.get("class", "?") + (f"/{cause}" if cause else "")
@@ -60,6 +68,9 @@ def score(plan, known, report):
         wrong = subject_wrong(plan, known, verdict.get("subject"))
         if wrong:
             return Score("WRONG", f"{said}, but {wrong}", share, confidence)
+        if chain_lacks(plan, verdict):
+            return Score("inconclusive", f"{said}, but its chain lacks '{chain_lacks(plan, verdict)}': "
+                         f"{verdict.get('chain')}", share, confidence)
         return Score("right", said, share, confidence)
     if verdict.get("class") in ("inconclusive", "unknown"):
         top = ", ".join(f"{call(c)} {c.get('share') or 0:.2f}" for c in (report.get("candidates") or [])[:2])

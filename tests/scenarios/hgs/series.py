@@ -19,9 +19,10 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cpus, cgroup, competitor, lock, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
+    chain: tuple = ()      # words that the verdict's chain must hold; a tuple of words: one of them
 
 
 def name(rng):
@@ -138,6 +139,42 @@ def locking(rng, cpus):
                 "the same sleep without the lock", "lock")
 
 
+def locking_hot(rng, cpus):
+    process, loops, client = names(rng, 3)
+    connections = rng.randrange(6, 17)
+    # held once for long enough to be seen, or many times for a moment
+    times, hold = rng.choice([(1, rng.randrange(80, 200)), (rng.randrange(8, 17), rng.randrange(8, 16))])
+    options = {"model": "connection", "burn-us": rng.randrange(2, 8), "lock-burn-us": hold, "lock-times": times,
+               "locks": 1, "name": process, "thread-name": loops}
+    base = Setup(Own(options), Client(connections, rng.choice([1, 2]), {"name": client}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": {"locks": connections}}), "locking", "user",
+                "a lock for each connection", "lock")
+
+
+def locking_rpc(rng, cpus):
+    process, loops, client, backend, serving = names(rng, 5)
+    options = {"model": "connection", "burn-us": rng.randrange(5, 30), "backend-locked": 1, "name": process,
+               "thread-name": loops}
+    behind = {"model": "connection", "sleep-us": rng.randrange(300, 2000), "burn-us": rng.randrange(5, 30),
+              "name": backend, "thread-name": serving}
+    base = Setup(Own(options), Client(rng.randrange(4, 17), rng.choice([1, 2]), {"name": client}), backend=behind,
+                 client_cpus=maybe_pinned(rng, cpus), veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": {"backend-locked": 0}}), "locking", "user",
+                "the same call without the lock", "lock", chain=("network", (backend, serving)))
+
+
+def relay(rng, cpus):
+    process, loops, workers, client, between, further = names(rng, 6)
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(5, 15), "loops": 1,
+               "workers": 2, "name": process, "thread-name": loops, "worker-name": workers}
+    base = Setup(Own(options), Client(rng.choice([8, 16, 24]), 1, {"name": client}), veth=rng.random() < 0.5,
+                 relay={"burn-us": rng.randrange(60, 150), "threads": 1, "name": between, "thread-name": further})
+    # a second thread would help as well, but on two CPUs server and client need the rest of them
+    removed = base.but(relay=base.relay | {"burn-us": base.relay["burn-us"] / 2})
+    return Plan(base, removed, "net", "vmm-io-thread", "half the relay's CPU per piece", "relay")
+
+
 def client_saturated(rng, cpus):
     process, loops, client, more = names(rng, 4)
     burn = rng.randrange(100, 250)
@@ -197,6 +234,9 @@ SERIES = {
     "quota-nginx": quota_nginx,
     "competitor": competitor,
     "locking": locking,
+    "locking-hot": locking_hot,
+    "locking-rpc": locking_rpc,
+    "relay": relay,
     "client-saturated": client_saturated,
     "too-few-connections": too_few_connections,
     "think-time": think_time,

@@ -52,6 +52,8 @@ class Setup:
     quota_percent: int | None = None  # with this quota, or none
     period_us: int = 100000
     hog: dict | None = None
+    relay: dict | None = None       # hg-relay with these options stands between client and server
+    backend: dict | None = None     # the server asks another hg-server with these options
 
     def but(self, **changes):
         """The same setup with changes; server and client take a dict of changes to their own fields."""
@@ -90,7 +92,7 @@ class Running:
     def __init__(self, machine, setup):
         self.machine, self.setup = machine, setup
         self.stack = contextlib.ExitStack()
-        self.cgroup = self.hog = None
+        self.cgroup = self.hog = self.relay = self.backend = None
         self.locks = []
 
     def __enter__(self):
@@ -117,16 +119,33 @@ class Running:
         leaf = "main"
         if s.limited:
             self.cgroup, leaf = m.groups.quota(s.quota_percent, s.period_us), "limited"
+        if s.backend:
+            self.backend = self._start_side("hg-server", [f"--address={self.address}", *flags(s.backend)])
         start = self._start_own if isinstance(s.server, Own) else self._start_nginx
         self.server = start(prefix, leaf)
         self.pid = self.server.pid
+        if s.relay:
+            self.relay = self._start_side("hg-relay", [f"--address={self.address}", f"--server={self.address}",
+                                                       f"--server-port={self.port}", *flags(s.relay)])
+            self.port = self.relay.port
         if s.hog:
             argv = [m.program("hg-hog"), *flags(s.hog)]
             self.hog = Process(argv, m.groups, ready="ready")
             self.stack.callback(self.hog.close)
 
+    def _start_side(self, program, args):
+        """A process that is neither target nor client, in the server's namespace; its port is known."""
+        m = self.machine
+        prefix = m.network.enter(0) if self.setup.veth else []
+        process = Process([*prefix, m.program(program), *args], m.groups, ready="port:")
+        self.stack.callback(process.close)
+        process.port = int(process.lines[-1].split()[1])
+        return process
+
     def _start_own(self, prefix, leaf):
         argv = [*prefix, self.machine.program("hg-server"), f"--address={self.address}", *flags(self.setup.server.options)]
+        if self.backend:
+            argv += [f"--backend={self.address}", f"--backend-port={self.backend.port}"]
         server = Process(argv, self.machine.groups, leaf, ready="port:")
         self.stack.callback(server.close)
         self.locks = [int(line.split()[1], 16) for line in server.lines if line.startswith("lock:")]
