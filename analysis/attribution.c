@@ -171,6 +171,7 @@ static void findings_figures(const struct hg_attribution *a, struct hg_findings 
 	f->to_s = f->from_s + f->wall_s;
 	f->subwindows = a->shares.subs;
 	f->host_cpus = a->pool_out.known ? a->pool_out.ratio * (double)a->cpus_online : NAN;
+	f->other_cpus = a->pool_out.known ? a->other_cpus : NAN;
 	f->target_cpus = a->target_run_ns / a->wall_ns;
 	f->client_cpus = a->client_run_ns / a->wall_ns;
 	f->cpus_online = (unsigned int)a->cpus_online;

@@ -112,6 +112,7 @@ struct hg_findings {
 	struct hg_client_result client;	 /* throughput */
 	double host_cpus;		 /* CPUs busy on average, by /proc/stat, whole host; NAN */
 	double target_cpus, client_cpus; /* by events */
+	double other_cpus;		 /* host_cpus without these two; NAN */
 	unsigned int cpus_online;
 	/* of the target's processes: sum of each one's largest; 0 unknown */
 	uint64_t rss_bytes_max;

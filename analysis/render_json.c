@@ -115,6 +115,7 @@ static json_t *efficiency(const struct hg_findings *f)
 	put(o, "per_cpu", real(hg_efficiency(f)));
 	put(o, "target_cpus", real(f->target_cpus));
 	put(o, "client_cpus", real(f->client_cpus));
+	put(o, "other_cpus", real(f->other_cpus));
 	put(o, "cpus_online", integer(f->cpus_online));
 	return o;
 }

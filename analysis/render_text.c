@@ -8,7 +8,8 @@
 #include "analysis/render.h"
 
 #define OTHERS_SHOWN	  10
-#define RIVAL_SHARE_LEAST 0.05	/* smaller ones are no second answer */
+#define RIVAL_SHARE_LEAST 0.05 /* smaller ones are no second answer */
+#define ELSE_SHOWN	  0.05 /* of the busy CPUs: what else ran makes the efficiency another one */
 #define NOISE_SHARE	  0.001 /* of time that no detector judges */
 
 static bool is_verdict(const struct hg_findings *f, const char *class_name)
@@ -253,6 +254,10 @@ static void others(const struct hg_findings *f, FILE *out, bool bold, size_t don
 	if (!shown)
 		return;
 	hg_render_heading(out, bold, "OTHER CAUSES THAT WERE CHECKED");
+	hg_render_paragraph(out, 2,
+			    "share: of the window, by what held the target back; two causes may "
+			    "claim the same time. "
+			    "satur.: how much of what its resource can do was used.");
 	hg_table_print(t, out);
 	if (left)
 		hg_render_paragraph(out, 2, "and %zu more, in --format json", left);
@@ -329,14 +334,21 @@ static void cpu_rows(const struct hg_findings *f, struct hg_table *t)
 
 	hg_render_cell(t, "host CPUs");
 	if (isfinite(f->host_cpus) && f->cpus_online)
-		hg_render_cell(t, "%.2f of %u busy on average: target %.2f, client %.2f",
-			       f->host_cpus, f->cpus_online, f->target_cpus, f->client_cpus);
+		hg_render_cell(t,
+			       "%.2f of %u busy on average: target %.2f, client %.2f, other "
+			       "%.2f",
+			       f->host_cpus, f->cpus_online, f->target_cpus, f->client_cpus,
+			       f->other_cpus);
 	else
 		hg_render_cell(t, "unknown; by events: target %.2f, client %.2f", f->target_cpus,
 			       f->client_cpus);
 	if (isfinite(efficiency)) {
 		hg_render_cell(t, "efficiency");
-		hg_render_cell(t, "%.1f %s per busy CPU of the host", efficiency, f->client.unit);
+		hg_render_cell(t, "%.1f %s per busy CPU of the host%s", efficiency, f->client.unit,
+			       f->other_cpus > ELSE_SHOWN * f->host_cpus
+				       ? ", whoever kept it busy: compare only with runs that had "
+					 "as much else to do"
+				       : "");
 	}
 	if (f->rss_bytes_max) {
 		hg_render_cell(t, "memory");

@@ -33,6 +33,7 @@ static struct hg_findings *case_new(const char *target)
 	f->wall_s = 10;
 	f->subwindows = 20;
 	f->host_cpus = 1.625;
+	f->other_cpus = 0.125;
 	f->cpus_online = 2;
 	f->target_cpus = 0.98;
 	f->client_cpus = 0.41;
@@ -378,6 +379,7 @@ static struct hg_findings *case_unknown(void)
 	f->verdict.summary = "The window is shorter than one second: nothing can be said.";
 	f->verdict.unknown_why = "at least ten sub-windows of 100 ms";
 	f->host_cpus = NAN;
+	f->other_cpus = NAN;
 	f->session.bpf_cpus = -1;
 	snprintf(f->client.source, sizeof(f->client.source),
 		 "no known result in the client's 3 lines");
