@@ -66,6 +66,13 @@ static const struct event_row event_rows[HG_EV_COUNT] = {
 	[HG_EV_TASK] = {0, 0, {{0, 0}}},
 	[HG_EV_RENAME] = {0, 0, {{0, 0}}},
 	[HG_EV_ROLE] = {0, 0, {{0, 0}}},
+	[HG_EV_CONTENTION] = {HG_KIND_CONTENTION,
+			      9,
+			      {FIELD(hg_ev_contention, dur_ns), FIELD(hg_ev_contention, span_ns),
+			       FIELD(hg_ev_contention, lane), FIELD(hg_ev_contention, lock),
+			       FIELD(hg_ev_contention, flags), FIELD(hg_ev_contention, ctx),
+			       FIELD(hg_ev_contention, begins), FIELD(hg_ev_contention, count),
+			       FIELD(hg_ev_contention, stack)}},
 };
 
 static uint64_t field_get(const uint8_t *at, uint16_t size)

@@ -19,6 +19,7 @@ static const uint16_t event_bytes[HG_EV_COUNT] = {
 	[HG_EV_TASK] = sizeof(struct hg_ev_task),
 	[HG_EV_RENAME] = sizeof(struct hg_ev_rename),
 	[HG_EV_ROLE] = sizeof(struct hg_ev_role),
+	[HG_EV_CONTENTION] = sizeof(struct hg_ev_contention),
 };
 
 size_t hg_event_bytes(unsigned int type)

@@ -107,6 +107,12 @@ const struct hg_probe_row hg_probe_rows[] = {
 	 "deaths of tasks",
 	 "dead tasks look asleep",
 	 {{NULL, NULL}}},
+	{HG_P_CONTENTION,
+	 "contention",
+	 false,
+	 "waits for the kernel's locks",
+	 "a wait in the kernel does not name its lock; spinning looks like work",
+	 {{"hg_contention_begin", "contention_begin"}, {"hg_contention_end", "contention_end"}}},
 };
 
 const size_t hg_probe_rows_count = HG_ARRAY_SIZE(hg_probe_rows);

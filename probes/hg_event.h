@@ -46,6 +46,7 @@ enum hg_probe_id {
 	HG_P_PROMOTE = 14,
 	HG_P_EXIT = 15,
 	HG_P_CGROUP = 16,
+	HG_P_CONTENTION = 17,
 	HG_P_COUNT
 };
 
@@ -63,6 +64,7 @@ enum hg_event_type {
 	HG_EV_TASK = 11,
 	HG_EV_RENAME = 12,
 	HG_EV_ROLE = 13,
+	HG_EV_CONTENTION = 14,
 	HG_EV_COUNT
 };
 
@@ -99,6 +101,16 @@ struct hg_ev_softirq {
 	u16 vec; /* irqs: unused */
 	u32 lane, dur_ns, span_ns, count;
 	u32 nr; /* irqs: number */
+};
+
+struct hg_ev_contention {
+	u64 time_ns;
+	u8 type, ctx;
+	u16 flags; /* HG_CONTENTIONF_* */
+	u32 lane;
+	u64 lock, dur_ns, span_ns;
+	u32 count, begins;
+	u32 stack, pad;
 };
 
 struct hg_ev_migrate {
@@ -170,6 +182,7 @@ _Static_assert(sizeof(struct hg_ev_switch) == 24, "a switch is small");
 _Static_assert(sizeof(struct hg_ev_block) == 56, "size of a blocking switch");
 _Static_assert(sizeof(struct hg_ev_wakeup) == 24, "a wakeup is small");
 _Static_assert(sizeof(struct hg_ev_softirq) == 32, "a softirq is small");
+_Static_assert(sizeof(struct hg_ev_contention) == 56, "size of a wait for a lock");
 _Static_assert(sizeof(struct hg_ev_migrate) == 24, "size of a migration");
 _Static_assert(sizeof(struct hg_ev_fork) == 24, "size of a fork");
 _Static_assert(sizeof(struct hg_ev_exec) == 136, "size of an exec");
@@ -230,19 +243,29 @@ struct hg_promote_args {
 	u32 new_role;
 };
 
-/* A run of short softirqs or irqs that is not in the ring yet. */
+/* A run of short softirqs, irqs or waits for a lock that is not in the ring yet. */
 struct hg_pending {
 	u64 first_ns, last_ns;
 	u64 dur_ns;
-	u32 count; /* 0: none */
-	u32 lane, nr;
+	u64 lock;     /* contention: its address */
+	u32 count;    /* 0: none */
+	u32 lane, nr; /* nr, contention: begins of each */
 	union {
 		struct {
-			u16 vec;
+			u16 vec; /* contention: flags */
 			u8 type, ctx;
 		};
 		u32 kind; /* all three, to compare */
 	};
+};
+
+/* A wait for a lock that has begun. */
+#define HG_SPINS_MAX 4 /* a task's, a softirq's, an interrupt's, an NMI's; a power of two */
+struct hg_lock_wait {
+	u64 lock; /* 0: none */
+	u64 since_ns;
+	u64 switches; /* spins: of the CPU at the begin */
+	u32 begins, flags;
 };
 
 /*
@@ -271,6 +294,9 @@ struct hg_cpu {
 	u64 sirq_irq_ns; /* irq time inside the softirq that runs */
 	struct hg_pending pending;
 
+	struct hg_lock_wait spins[HG_SPINS_MAX];
+	u32 spins_open, pad2;
+
 	u64 tail_seen; /* of the ring; read again only when it seems full */
 	u64 events, dropped;
 	u64 lost[HG_P_COUNT];
@@ -293,7 +319,8 @@ struct hg_task {
 	u32 lane;
 	s32 queued_cpu; /* level 0 and runnable, counted in that CPU's `queued`; else -1 */
 	u8 role, target, announced;
-	u8 by_cgroup; /* the role TARGET is by its cgroup, and goes when it moves out */
+	u8 by_cgroup;		  /* the role TARGET is by its cgroup, and goes when it moves out */
+	struct hg_lock_wait wait; /* for a lock that sleeps */
 };
 
 enum hg_cur_kind { HG_CUR_UNKNOWN = 0, HG_CUR_OTHER, HG_CUR_KSOFTIRQD, HG_CUR_NAPI };

@@ -28,6 +28,8 @@ HG_INLINE void hg_loss_count(struct hg_cpu *c, u32 probe, u64 time_ns)
 
 HG_INLINE u32 hg_event_probe(u32 type)
 {
+	if (type == HG_EV_CONTENTION)
+		return HG_P_CONTENTION;
 	return type == HG_EV_IRQ ? HG_P_IRQ : HG_P_SOFTIRQ;
 }
 
@@ -92,10 +94,40 @@ HG_INLINE int hg_side_write(struct hg_cpu *c, struct hg_ring_area *r, const void
 	return 0;
 }
 
-/* Writes out the run of softirqs or irqs that was held back. The caller holds c->busy. */
+HG_INLINE void hg_contention_fill(struct hg_ev_contention *ev, const struct hg_pending *run)
+{
+	ev->time_ns = run->last_ns;
+	ev->type = HG_EV_CONTENTION;
+	ev->ctx = run->ctx;
+	ev->flags = run->vec;
+	ev->lane = run->lane;
+	ev->lock = run->lock;
+	ev->dur_ns = run->dur_ns;
+	ev->span_ns = run->last_ns - run->first_ns;
+	ev->count = run->count;
+	ev->begins = run->nr * run->count;
+	ev->stack = 0;
+	ev->pad = 0;
+}
+
+HG_CALLED int hg_contention_flush(struct hg_cpu *c, struct hg_ring_area *r)
+{
+	struct hg_ev_contention ev;
+
+	hg_contention_fill(&ev, &c->pending);
+	c->pending.count = 0;
+	if (hg_ring_write(c, r, &ev, sizeof(ev)))
+		hg_loss_count(c, HG_P_CONTENTION, ev.time_ns);
+	return 0;
+}
+
+/* Writes out the run of softirqs, irqs or waits for a lock that was held back. The caller holds c->busy. */
 HG_CALLED int hg_pending_flush(struct hg_cpu *c, struct hg_ring_area *r)
 {
 	struct hg_ev_softirq ev;
+
+	if (c->pending.type == HG_EV_CONTENTION)
+		return hg_contention_flush(c, r);
 
 	ev.time_ns = c->pending.last_ns;
 	ev.type = c->pending.type;

@@ -161,6 +161,26 @@ HG_CALLED u32 hg_current_lane(struct hg_cpu *c, u32 cpu, u64 now)
 	return lane;
 }
 
+HG_INLINE struct hg_task *hg_current_task(void)
+{
+	u64 key = bpf_get_current_task();
+
+	return bpf_map_lookup_elem(&hg_tasks, &key);
+}
+
+/* What has the CPU, for rare events: right also where the kernel hid a switch from tracepoints. */
+HG_INLINE u32 hg_current_role(struct hg_cpu *c)
+{
+	struct hg_task *e;
+
+	if (hg_all)
+		return HG_ROLEF_ALL;
+	if (c->cur_key == (u64)bpf_get_current_task())
+		return c->cur_role;
+	e = hg_current_task();
+	return e ? e->role : 0;
+}
+
 HG_INLINE struct hg_cpu *hg_cpu_of(u32 cpu)
 {
 	return bpf_map_lookup_elem(&hg_cpu_states, &cpu);

@@ -13,6 +13,8 @@
 
 #include "probes/irq.bpf.h"
 
+#include "probes/contention.bpf.h"
+
 #include "probes/sched_migrate.bpf.h"
 
 #include "probes/cgroup.bpf.h"

@@ -20,6 +20,7 @@ HG_INLINE bool hg_interval_wanted(struct hg_cpu *c)
 HG_CALLED int hg_interval_aside(struct hg_cpu *c, struct hg_ring_area *r,
 				const struct hg_pending *one)
 {
+	struct hg_ev_contention wait;
 	struct hg_ev_softirq ev = {.time_ns = one->last_ns,
 				   .type = one->type,
 				   .ctx = one->ctx,
@@ -29,8 +30,15 @@ HG_CALLED int hg_interval_aside(struct hg_cpu *c, struct hg_ring_area *r,
 				   .dur_ns = one->dur_ns,
 				   .span_ns = one->dur_ns,
 				   .count = 1};
+	int rc;
 
-	if (hg_side_write(c, r, &ev, sizeof(ev)))
+	if (one->type == HG_EV_CONTENTION) {
+		hg_contention_fill(&wait, one);
+		rc = hg_side_write(c, r, &wait, sizeof(wait));
+	} else {
+		rc = hg_side_write(c, r, &ev, sizeof(ev));
+	}
+	if (rc)
 		hg_loss_count(c, hg_event_probe(ev.type), ev.time_ns);
 	return 0;
 }
@@ -50,7 +58,7 @@ HG_INLINE void hg_interval_add(struct hg_cpu *c, u32 cpu, const struct hg_pendin
 	c->busy = 1;
 	barrier();
 	if (run->count && one->dur_ns < HG_SHORT_NS && run->lane == one->lane &&
-	    run->kind == one->kind && run->nr == one->nr &&
+	    run->kind == one->kind && run->nr == one->nr && run->lock == one->lock &&
 	    one->last_ns - run->first_ns < HG_RUN_NS_MAX) {
 		run->count++;
 		run->dur_ns += one->dur_ns;
@@ -115,6 +123,7 @@ int BPF_PROG(hg_softirq_exit, u32 vec)
 	one.last_ns = now;
 	one.count = 1;
 	one.nr = 0;
+	one.lock = 0;
 	one.vec = vec;
 	one.type = HG_EV_SOFTIRQ;
 	one.ctx = c->sirq_ctx;

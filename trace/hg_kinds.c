@@ -62,6 +62,10 @@ const struct hg_kind_desc hg_kinds[] = {
 	{HG_KIND_LOSS, 3, "loss", "events that were dropped for want of room",
 	 {PLAIN("probe"), PLAIN("count"), NS("since")}},
 
+	{HG_KIND_CONTENTION, 9, "contention", "a wait for a lock of the kernel, or a run of short ones, that just ended",
+	 {NS("dur"), NS("span"), LANE("lane"), HEX("lock"), HEX("flags"), PLAIN("ctx"), PLAIN("begins"), PLAIN("count"),
+	  PLAIN("stack")}},
+
 	{HG_KIND_CPU_TIMES, 9, "cpu_times", "/proc/stat of one CPU",
 	 {PLAIN("cpu"), NS_KEYED("user"), NS_KEYED("nice"), NS_KEYED("system"), NS_KEYED("idle"), NS_KEYED("iowait"),
 	  NS_KEYED("irq"), NS_KEYED("softirq"), NS_KEYED("steal")}},

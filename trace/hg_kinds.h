@@ -55,6 +55,7 @@ enum hg_kind {
 	HG_KIND_EXEC = 23,
 	HG_KIND_EXIT = 24,
 	HG_KIND_LOSS = 25,
+	HG_KIND_CONTENTION = 26,
 
 	/* Samples, HG_STREAM_SAMPLER. All are running totals since some start, never rates. */
 	HG_KIND_CPU_TIMES = 48,
@@ -276,6 +277,26 @@ enum { /* LOSS: events that this CPU's ring had no room for */
 	HG_LOSS_COUNT,
 	HG_LOSS_SINCE, /* ns before this record's time when the first was lost */
 };
+
+enum { /* CONTENTION: a wait for a lock of the kernel that just ended, or a run of short ones */
+	HG_CONTENTION_DUR,    /* ns, summed over COUNT */
+	HG_CONTENTION_SPAN,   /* ns from the first begin to the last end */
+	HG_CONTENTION_LANE,   /* who waits; with an interrupt's CTX: whose time it took */
+	HG_CONTENTION_LOCK,   /* its address */
+	HG_CONTENTION_FLAGS,  /* HG_CONTENTIONF_* */
+	HG_CONTENTION_CTX,    /* enum hg_wake_ctx: where it waits */
+	HG_CONTENTION_BEGINS, /* a mutex's phases are one wait with several begins */
+	HG_CONTENTION_COUNT,  /* waits of under 2 us in a row for the same lock */
+	HG_CONTENTION_STACK,  /* id of a STACK, 0 none */
+};
+/* As LCB_F_* of the kernel. */
+#define HG_CONTENTIONF_SPIN   0x01
+#define HG_CONTENTIONF_READ   0x02
+#define HG_CONTENTIONF_WRITE  0x04
+#define HG_CONTENTIONF_RT     0x08
+#define HG_CONTENTIONF_PERCPU 0x10
+#define HG_CONTENTIONF_MUTEX  0x20
+#define HG_CONTENTIONF_FAILED 0x100 /* gave up: a signal, or another error */
 
 enum { /* CPU_TIMES: /proc/stat, ns */
 	HG_CPU_TIMES_CPU,
