@@ -235,6 +235,8 @@ int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, cons
 		findings_figures(&a, f);
 		environment_load(r, f);
 		err = hg_findings_rows(f, model, ROWS_MAX);
+		if (!err)
+			err = hg_findings_targets(f, model);
 	}
 	hg_shares_clear(&a.shares);
 	if (err) {

@@ -133,6 +133,16 @@ static int row_name(struct hg_findings *f, struct hg_lane_row *row, const struct
 	return row->machine && row->name ? 0 : -ENOMEM;
 }
 
+static void row_target_set(struct hg_lane_row *row, const struct hg_lane *lane)
+{
+	int target = lane->role & HG_ROLEF_TARGET ? (int)lane->target : -1;
+
+	if (!row->count)
+		row->target = target;
+	else if (row->target != target)
+		row->target = -1;
+}
+
 /* The rows of one role, whose entries are e[0] to e[n - 1]. Returns how many, or -errno. */
 static int role_rows(struct hg_findings *f, struct hg_lane_row *rows, const struct entry *e,
 		     size_t n, unsigned int limit, uint64_t from_ns, uint64_t to_ns)
@@ -144,6 +154,7 @@ static int role_rows(struct hg_findings *f, struct hg_lane_row *rows, const stru
 		struct hg_lane_row *row = &rows[HG_MIN(i, singles)];
 
 		row->kind = i < singles ? "task" : "others";
+		row_target_set(row, e[i].lane);
 		row->role = roles[e->role].name;
 		row_add(row, e[i].lane, from_ns, to_ns);
 		if (i < singles || i + 1 == n) {

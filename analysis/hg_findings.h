@@ -91,11 +91,22 @@ struct hg_lane_row {
 	char id[32];		    /* tid */
 	const char *name;
 	const char *role; /* "target", "client", "waker", "competitor" */
+	int target;	  /* index of its target; -1: of none, or of several */
 	uint64_t wall_ns;
 	uint64_t count; /* lanes in this row */
 	/* split of leaf RUNNING; user = kernel = 0 and split = false: not known */
 	uint64_t user_ns, kernel_ns;
 	bool split;
+	uint64_t leaf_ns[HG_LEAVES];
+};
+
+/* What was named to be recorded, with the sums of its threads. */
+struct hg_target_row {
+	uint32_t index;
+	const char *type, *name; /* "process", "cgroup" */
+	const char *
+		hierarchy; /* a cgroup's: controllers of the v1 hierarchy, "" v2; NULL: no cgroup */
+	uint64_t id, lanes, wall_ns;
 	uint64_t leaf_ns[HG_LEAVES];
 };
 
@@ -124,6 +135,8 @@ struct hg_findings {
 	size_t candidates_count;
 	struct hg_what_if *what_if;
 	size_t what_if_count;
+	struct hg_target_row *targets;
+	size_t targets_count;
 	struct hg_lane_row *rows;
 	size_t rows_count;
 	struct hg_gate *gates;
@@ -151,6 +164,9 @@ void hg_findings_free(struct hg_findings *f);
  * most time not spent asleep, then a row "others" per role that keeps the sums. Uses f->arena. 0 or -ENOMEM.
  */
 int hg_findings_rows(struct hg_findings *f, const struct hg_model *m, unsigned int max_rows);
+
+/* Fills f->targets. 0 or -ENOMEM. */
+int hg_findings_targets(struct hg_findings *f, const struct hg_model *m);
 
 /* Renderers. Text is at most 80 columns. */
 int hg_findings_text(const struct hg_findings *f, FILE *out);

@@ -209,6 +209,15 @@ struct hg_socket {
 	struct hg_series bytes;	  /* a: acknowledged, b: received */
 };
 
+/* What was named to be recorded. */
+struct hg_model_target {
+	uint32_t index; /* as hg_lane.target */
+	int type;	/* enum hg_target_type */
+	uint64_t id;	/* tgid, or the cgroup's */
+	/* comm, or path of the cgroup; controllers of its v1 hierarchy, "" none; unescaped, the model's */
+	const char *name, *hierarchy;
+};
+
 /* One point of the sweep: from time_ns on, lane is in leaf. */
 struct hg_step {
 	uint64_t time_ns;
@@ -289,6 +298,7 @@ size_t hg_model_lanes(const struct hg_model *m, const struct hg_lane **out);
 size_t hg_model_cpus(const struct hg_model *m, const struct hg_cpu **out); /* index = CPU number */
 size_t hg_model_cgroups(const struct hg_model *m, const struct hg_cgroup **out);
 size_t hg_model_processes(const struct hg_model *m, const struct hg_process **out);
+size_t hg_model_targets(const struct hg_model *m, const struct hg_model_target **out);
 size_t hg_model_locks(const struct hg_model *m,
 		      const struct hg_lock **out); /* most wait_ns first */
 /* By id: a hole in the ids is an entry with id 0. NULL-safe look-ups: hg_model_netns_find(), hg_model_link_find(). */

@@ -61,6 +61,22 @@ static int on_role(struct hg_model *m, const struct hg_record *rec)
 	return 0;
 }
 
+static void on_target(struct hg_model *m, const struct hg_record *rec)
+{
+	struct hg_model_target *t = &m->targets[m->targets_count];
+
+	if (rec->machine || m->targets_count == HG_TARGETS_MAX)
+		return;
+	*t = (struct hg_model_target){.index = (uint32_t)rec->f[HG_TARGET_INDEX],
+				      .type = (int)rec->f[HG_TARGET_TYPE],
+				      .id = rec->f[HG_TARGET_ID],
+				      .name = hg_model_string(m, rec->f[HG_TARGET_NAME]),
+				      .hierarchy = ""};
+	if (rec->f[HG_TARGET_HIERARCHY])
+		t->hierarchy = hg_model_string(m, rec->f[HG_TARGET_HIERARCHY]);
+	m->targets_count++;
+}
+
 static void on_mark(struct hg_model *m, const struct hg_record *rec)
 {
 	switch (rec->f[HG_MARK_WHAT]) {
@@ -145,6 +161,9 @@ int hg_model_read_definitions(struct hg_model *m)
 			break;
 		case HG_KIND_CLIENT:
 			on_client(m, rec);
+			break;
+		case HG_KIND_TARGET:
+			on_target(m, rec);
 			break;
 		case HG_KIND_NETNS:
 		case HG_KIND_LINK:

@@ -36,6 +36,7 @@
 #define HG_SAMPLES_MAX	  (16U << 20)
 #define HG_LINES_MAX	  (1U << 20)
 #define HG_CGROUPS_MAX	  1024U
+#define HG_TARGETS_MAX	  256U
 #define HG_PROCESSES_MAX  4096U /* further ones have no footprint */
 #define HG_NETNS_MAX	  256U
 #define HG_LINKS_MAX	  4096U
@@ -145,6 +146,8 @@ struct hg_model {
 	size_t cgroups_count;
 	struct hg_process *processes;
 	size_t processes_count;
+	struct hg_model_target targets[HG_TARGETS_MAX];
+	size_t targets_count;
 	struct hg_line *lines;
 	size_t lines_count;
 	struct hg_network network;

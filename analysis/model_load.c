@@ -207,6 +207,12 @@ size_t hg_model_processes(const struct hg_model *m, const struct hg_process **ou
 	return m->processes_count;
 }
 
+size_t hg_model_targets(const struct hg_model *m, const struct hg_model_target **out)
+{
+	*out = m->targets;
+	return m->targets_count;
+}
+
 size_t hg_model_cgroups(const struct hg_model *m, const struct hg_cgroup **out)
 {
 	*out = m->cgroups;

@@ -247,9 +247,33 @@ static json_t *lanes(const struct hg_findings *f)
 		put(o, "id", text(row->id));
 		put(o, "name", text(row->name ? row->name : ""));
 		put(o, "role", text(row->role));
+		put(o, "target", row->target < 0 ? json_null() : integer((uint64_t)row->target));
 		put(o, "count", integer(row->count));
 		put(o, "wall_ns", integer(row->wall_ns));
 		put(o, "states", states(row));
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+static json_t *targets(const struct hg_findings *f)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < f->targets_count; i++) {
+		const struct hg_target_row *row = &f->targets[i];
+		json_t *o = json_object(), *sums = json_object();
+
+		for (int l = 0; l < HG_LEAVES; l++)
+			put(sums, hg_leaf_name((enum hg_leaf)l), integer(row->leaf_ns[l]));
+		put(o, "index", integer(row->index));
+		put(o, "type", text(row->type));
+		put(o, "id", integer(row->id));
+		put(o, "name", text(row->name));
+		put(o, "hierarchy", text(row->hierarchy));
+		put(o, "count", integer(row->lanes));
+		put(o, "wall_ns", integer(row->wall_ns));
+		put(o, "states", sums);
 		json_array_append_new(array, o);
 	}
 	return array;
@@ -371,6 +395,7 @@ static json_t *report(const struct hg_findings *f)
 	put(o, "verdict", candidate(&f->verdict));
 	put(o, "candidates", candidates(f));
 	put(o, "what_if", what_if(f));
+	put(o, "targets", targets(f));
 	put(o, "lanes", lanes(f));
 	put(o, "quality", quality(f));
 	put(o, "setup", setup(f));

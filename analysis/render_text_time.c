@@ -240,6 +240,57 @@ static void others_table(const struct hg_findings *f, FILE *out)
 	hg_table_print(t, out);
 }
 
+static uint64_t leaves_sum(const uint64_t *leaf_ns, int from, int to)
+{
+	uint64_t sum = 0;
+
+	for (int l = from; l <= to; l++)
+		sum += leaf_ns[l];
+	return sum;
+}
+
+/* Only where it tells more than the table of states. */
+static void targets_table(const struct hg_findings *f, FILE *out)
+{
+	static const struct hg_table_column columns[] = {
+		{"target", HG_TABLE_LEFT, HG_TABLE_ELIDE},
+		{"threads", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"CPUs", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"run", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"wait", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"throt", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"sleep", HG_TABLE_RIGHT, HG_TABLE_WHOLE}};
+	hg_table_auto struct hg_table *t =
+		hg_table_new(columns, HG_ARRAY_SIZE(columns), HG_RENDER_WIDTH, 2);
+
+	if (f->targets_count < 2)
+		return;
+	for (size_t i = 0; i < f->targets_count; i++) {
+		const struct hg_target_row *row = &f->targets[i];
+		uint64_t run = leaves_sum(row->leaf_ns, HG_LEAF_RUNNING, HG_LEAF_RUNNING_IRQ);
+
+		if (row->hierarchy)
+			hg_render_cell(t, "cgroup %s", row->name);
+		else
+			hg_render_cell(t, "%s (pid %llu)", row->name, (unsigned long long)row->id);
+		hg_render_cell(t, "%llu", (unsigned long long)row->lanes);
+		hg_render_cell(t, "%.2f", f->wall_s > 0 ? (double)run / 1e9 / f->wall_s : 0);
+		hg_render_cell(t, "%.1f", percent(run, row->wall_ns));
+		hg_render_cell(t, "%.1f",
+			       percent(leaves_sum(row->leaf_ns, HG_LEAF_RUNNABLE_BUSY,
+						  HG_LEAF_RUNNABLE_IDLE),
+				       row->wall_ns));
+		hg_render_cell(t, "%.1f", percent(row->leaf_ns[HG_LEAF_THROTTLED], row->wall_ns));
+		hg_render_cell(t, "%.1f",
+			       percent(leaves_sum(row->leaf_ns, HG_LEAF_BLOCKED_LOCK,
+						  HG_LEAF_BLOCKED_OTHER),
+				       row->wall_ns));
+	}
+	fputc('\n', out);
+	hg_render_paragraph(out, 2, "Per target, %% of its threads' time (CPUs: used on average):");
+	hg_table_print(t, out);
+}
+
 void hg_render_time(const struct hg_findings *f, FILE *out, bool bold)
 {
 	struct totals totals[ROLES_MAX];
@@ -252,6 +303,7 @@ void hg_render_time(const struct hg_findings *f, FILE *out, bool bold)
 	hg_render_heading(out, bold, "WHERE THE TIME WENT");
 	if (target->count || client->count) {
 		states_table(target, client, out);
+		targets_table(f, out);
 		lanes_table(f, out);
 	}
 	others_table(f, out);

@@ -65,6 +65,10 @@ struct stream_info {
 	uint64_t chunks, records, raised, lost, bytes, raw_bytes, first_ns, last_ns;
 };
 
+struct target_info {
+	uint64_t index, type, id, name, hierarchy; /* as in TARGET */
+};
+
 struct probe_info {
 	uint64_t id, name, why; /* name and why: strings */
 	bool attached;
@@ -79,6 +83,8 @@ struct info {
 	uint64_t bytes, raw_bytes, chunks, lost, raised, first_ns, last_ns;
 	uint64_t records, events, damage, kinds[UINT8_MAX + 1];
 	uint64_t marks[HG_MARK_END + 1]; /* times, 0 if absent */
+	struct target_info *targets;
+	size_t ntargets;
 	uint64_t client_argv, client_status, end_reason;
 	struct probe_info *probes;
 	size_t nprobes;
@@ -89,6 +95,7 @@ static void info_free(struct info *info)
 	json_decref(info->environment);
 	free(info->streams);
 	free(info->probes);
+	free(info->targets);
 }
 
 static int compare_chunks(const void *a, const void *b)
@@ -166,6 +173,24 @@ static int add_probe(struct info *info, const struct hg_record *rec)
 	return 0;
 }
 
+static int add_target(struct info *info, const struct hg_record *rec)
+{
+	struct target_info *targets =
+		realloc(info->targets, (info->ntargets + 1) * sizeof(*info->targets));
+
+	if (!targets)
+		return -ENOMEM;
+	info->targets = targets;
+	info->targets[info->ntargets++] = (struct target_info){
+		.index = rec->f[HG_TARGET_INDEX],
+		.type = rec->f[HG_TARGET_TYPE],
+		.id = rec->f[HG_TARGET_ID],
+		.name = rec->f[HG_TARGET_NAME],
+		.hierarchy = rec->f[HG_TARGET_HIERARCHY],
+	};
+	return 0;
+}
+
 static void add_mark(struct info *info, const struct hg_record *rec)
 {
 	uint64_t what = rec->f[HG_MARK_WHAT];
@@ -195,6 +220,8 @@ static int add_record(struct info *info, const struct hg_record *rec)
 		add_mark(info, rec);
 	else if (rec->kind == HG_KIND_CLIENT)
 		info->client_argv = rec->f[HG_CLIENT_ARGV];
+	else if (rec->kind == HG_KIND_TARGET)
+		return add_target(info, rec);
 	else if (rec->kind == HG_KIND_PROBE)
 		return add_probe(info, rec);
 	return 0;
@@ -332,6 +359,26 @@ static json_t *json_probes(const struct info *info)
 	return array;
 }
 
+static json_t *json_targets(const struct info *info)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < info->ntargets; i++) {
+		const struct target_info *t = &info->targets[i];
+		bool cgroup = t->type == HG_TARGET_CGROUP;
+		json_t *hierarchy = json_null();
+
+		if (cgroup)
+			hierarchy = t->hierarchy ? json_name(info, t->hierarchy) : json_string("");
+		json_array_append_new(
+			array,
+			json_pack("{s:o,s:s,s:o,s:o,s:o}", "index", json_u64(t->index), "type",
+				  cgroup ? "cgroup" : "process", "id", json_u64(t->id), "name",
+				  json_name(info, t->name), "hierarchy", hierarchy));
+	}
+	return array;
+}
+
 static json_t *json_client(const struct info *info)
 {
 	json_t *object;
@@ -366,6 +413,7 @@ static int json_print(const struct info *info, const char *path)
 	json_object_set_new(j, "raw_bytes", json_u64(info->raw_bytes));
 	json_object_set_new(j, "chunks", json_u64(info->chunks));
 	json_object_set_new(j, "end", end ? json_string(end) : json_null());
+	json_object_set_new(j, "targets", json_targets(info));
 	json_object_set_new(j, "client", json_client(info));
 	json_object_set_new(j, "machines", json_machines(info));
 	json_object_set_new(j, "streams", json_streams(info));
@@ -386,6 +434,24 @@ static const char *environment_text(const struct info *info, const char *object,
 	return json_string_value(json_object_get(j, key));
 }
 
+static void text_targets(const struct info *info, struct hg_table *t)
+{
+	for (size_t i = 0; i < info->ntargets; i++) {
+		const struct target_info *target = &info->targets[i];
+		const char *name = hg_reader_string(info->r, target->name, NULL);
+		const char *hierarchy = hg_reader_string(info->r, target->hierarchy, NULL);
+
+		hg_table_cell(t, "target %" PRIu64, target->index);
+		if (target->type == HG_TARGET_CGROUP)
+			hg_table_cell(t, "cgroup %s (%s%s)", name ? name : "undefined",
+				      target->hierarchy ? "v1, " : "v2",
+				      target->hierarchy ? hierarchy ? hierarchy : "undefined" : "");
+		else
+			hg_table_cell(t, "process %s (pid %" PRIu64 ")", name ? name : "undefined",
+				      target->id);
+	}
+}
+
 static void text_facts(const struct info *info, struct hg_table *t)
 {
 	const struct hg_reader_health *h = hg_reader_health(info->r);
@@ -403,6 +469,7 @@ static void text_facts(const struct info *info, struct hg_table *t)
 	}
 	hg_table_cell(t, "duration");
 	hg_table_cell(t, "%.3f s%s%s", s, end ? ", until " : "", end ? end : "");
+	text_targets(info, t);
 	if (info->client_argv) {
 		const char *argv = hg_reader_string(info->r, info->client_argv, NULL);
 
