@@ -46,6 +46,11 @@ static void record_print(const struct hg_reader *r, const struct hg_record *rec)
 		printf("role %" PRIu64 " %" PRIu64 "\n", rec->f[HG_ROLE_LANE],
 		       rec->f[HG_ROLE_ROLE]);
 		break;
+	case HG_KIND_TARGET:
+		printf("target %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", rec->f[HG_TARGET_INDEX],
+		       rec->f[HG_TARGET_TYPE], rec->f[HG_TARGET_ID],
+		       text_of(r, rec->f[HG_TARGET_NAME]));
+		break;
 	case HG_KIND_CLIENT:
 		printf("client %s\n", text_of(r, rec->f[HG_CLIENT_ARGV]));
 		break;
