@@ -12,14 +12,16 @@
 #include "cli/hg_cli.h"
 #include "collector/hg_check.h"
 
-#define PIDS_MAX      32
-#define TEXT_WIDTH    80
-#define OPTION_FORMAT 0x100 /* no letter */
+#define PIDS_MAX   32
+#define TEXT_WIDTH 80
+
+enum format { FORMAT_TEXT, FORMAT_JSON };
+static const char *const formats[] = {"text", "json", NULL};
 
 struct arguments {
 	pid_t pids[PIDS_MAX];
 	size_t pids_count;
-	bool json;
+	struct hg_cli_format format;
 };
 
 static const char *const state_names[HG_CHECK_STATES] = {"yes",	 "info",   "partly",
@@ -28,7 +30,6 @@ static const char *const group_names[HG_CHECK_GROUPS] = {"record", "setup"};
 
 static const struct argp_option options[] = {
 	{"pid", 'p', "PID[,PID]", 0, "Look at these processes as well: limits, affinity", 0},
-	{"format", OPTION_FORMAT, "text|json", 0, "How to print it (text)", 0},
 	{0},
 };
 
@@ -68,22 +69,22 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		r = pids_parse(arg, a);
 		if (r == -E2BIG)
-			argp_error(state, "at most %d processes", PIDS_MAX);
+			hg_cli_error(state, "at most %d processes", PIDS_MAX);
 		else if (r)
-			argp_error(state, "'%s' is no list of process ids", arg);
+			hg_cli_error(state, "'%s' is no list of process ids", arg);
 		return 0;
-	case OPTION_FORMAT:
-		a->json = !strcmp(arg, "json");
-		if (!a->json && strcmp(arg, "text"))
-			argp_error(state, "'%s' is no format: text or json", arg);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->format;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is one word too many", arg);
+		hg_cli_error(state, "'%s' is one word too many", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
+
+static const struct argp_child children[] = {{&hg_cli_format_argp, 0, NULL, 0}, {0}};
 
 /* One table for both groups, so that their columns agree. */
 static int text_print(const struct hg_check *c)
@@ -150,7 +151,7 @@ static int json_print(const struct hg_check *c)
 	json_object_set_new(object, "schema", json_string("hourglass-check/1"));
 	json_object_set_new(object, "possible", json_boolean(c->possible));
 	json_object_set_new(object, "items", items);
-	r = json_dumpf(object, stdout, JSON_INDENT(2));
+	r = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	json_decref(object);
 	putchar('\n');
 	return r || fflush(stdout) ? -EIO : 0;
@@ -158,22 +159,20 @@ static int json_print(const struct hg_check *c)
 
 int hg_cmd_check(int argc, char **argv)
 {
-	static const struct argp argp = {options, option_parse, NULL, doc, NULL, NULL, NULL};
-	struct arguments a = {0};
+	static const struct argp argp = {options, option_parse, NULL, doc, children, NULL, NULL};
+	struct arguments a = {.format = {.names = formats}};
 	struct hg_check_opts opts = {.pids = a.pids};
 	struct hg_check check;
 	bool possible;
 	int r;
 
-	argp_err_exit_status = HG_EXIT_USAGE;
-	r = argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (r)
+	if (hg_cli_parse(&argp, argc, argv, 0, &a))
 		return HG_EXIT_USAGE;
 	opts.pids_count = a.pids_count;
 	r = hg_check_run(&opts, &check);
 	if (!r) {
 		possible = check.possible;
-		r = a.json ? json_print(&check) : text_print(&check);
+		r = a.format.chosen == FORMAT_JSON ? json_print(&check) : text_print(&check);
 		hg_check_free(&check);
 	}
 	if (r) {

@@ -15,16 +15,18 @@
 #define STREAMS_MAX 64
 
 enum {
-	OPTION_FORMAT = 0x100, /* no letter */
-	OPTION_STREAM,
+	OPTION_STREAM = 0x100, /* no letter */
 	OPTION_KIND,
 	OPTION_FROM,
 	OPTION_TO,
 };
 
+enum format { FORMAT_TEXT, FORMAT_JSON };
+static const char *const formats[] = {"text", "json", NULL};
+
 struct arguments {
-	const char *path;
-	bool json;
+	struct hg_cli_file file;
+	struct hg_cli_format format;
 	uint32_t streams[STREAMS_MAX];
 	size_t nstreams;	   /* 0: all */
 	bool kinds[UINT8_MAX + 1]; /* if has_kinds */
@@ -33,8 +35,6 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"format", OPTION_FORMAT, "text|json", 0,
-	 "One record a line as text (default) or as a JSON object", 0},
 	{"stream", OPTION_STREAM, "NAME,...", 0,
 	 "Only these streams: control, sampler, client, cpu0, cpu1, ...", 0},
 	{"kind", OPTION_KIND, "KIND,...", 0, "Only these kinds of record, see below", 0},
@@ -79,7 +79,7 @@ static void list_parse(struct argp_state *state, const char *list, const char *w
 	for (;; list += length + 1) {
 		length = strcspn(list, ",");
 		if (!parse(list, length, state->input))
-			argp_error(state, "'%.*s' is no %s", (int)length, list, what);
+			hg_cli_error(state, "'%.*s' is no %s", (int)length, list, what);
 		if (!list[length])
 			return;
 	}
@@ -91,7 +91,7 @@ static double seconds_parse(struct argp_state *state, const char *text)
 	double s = strtod(text, &end);
 
 	if (end == text || *end || !isfinite(s) || fabs(s) > 1e9)
-		argp_error(state, "'%s' is no time in seconds", text);
+		hg_cli_error(state, "'%s' is no time in seconds", text);
 	return s;
 }
 
@@ -100,10 +100,9 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	struct arguments *a = state->input;
 
 	switch (key) {
-	case OPTION_FORMAT:
-		a->json = !strcmp(arg, "json");
-		if (!a->json && strcmp(arg, "text"))
-			argp_error(state, "'%s' is no format: text or json", arg);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->file;
+		state->child_inputs[1] = &a->format;
 		return 0;
 	case OPTION_STREAM:
 		list_parse(state, arg, "stream", stream_parse);
@@ -117,19 +116,13 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	case OPTION_TO:
 		a->to_s = seconds_parse(state, arg);
 		return 0;
-	case ARGP_KEY_ARG:
-		if (a->path)
-			argp_error(state, "'%s' is one word too many", arg);
-		a->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->path)
-			argp_error(state, "which trace? FILE is missing");
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
+
+static const struct argp_child children[] = {
+	{&hg_cli_file_argp, 0, NULL, 0}, {&hg_cli_format_argp, 0, NULL, 0}, {0}};
 
 /* The kinds are listed from their table. */
 static char *help_filter(int key, const char *text, void *input)
@@ -367,7 +360,7 @@ static int dump_records(struct dump *d)
 		hg_lanes_update(d->lanes, rec);
 		if (!record_wanted(d, rec, from_ns, to_ns))
 			continue;
-		if (d->args->json)
+		if (d->args->format.chosen == FORMAT_JSON)
 			json_record(d, rec, hg_kind_find(rec->kind));
 		else
 			text_record(d, rec, hg_kind_find(rec->kind));
@@ -381,18 +374,17 @@ static int dump_records(struct dump *d)
 
 int hg_cmd_dump(int argc, char **argv)
 {
-	static const struct argp argp = {options, option_parse, "FILE", doc,
-					 NULL,	  help_filter,	NULL};
-	struct arguments a = {.from_s = NAN, .to_s = NAN};
+	static const struct argp argp = {options,  option_parse, NULL, doc,
+					 children, help_filter,	 NULL};
+	struct arguments a = {.format = {.names = formats}, .from_s = NAN, .to_s = NAN};
 	__attribute__((cleanup(hg_reader_closep))) struct hg_reader *r = NULL;
 	__attribute__((cleanup(hg_lanes_closep))) struct hg_lanes *lanes = NULL;
 	struct dump d = {.args = &a};
 	int err;
 
-	argp_err_exit_status = HG_EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+	if (hg_cli_parse(&argp, argc, argv, 0, &a))
 		return HG_EXIT_USAGE;
-	if (hg_reader_open(a.path, &r))
+	if (hg_reader_open(a.file.path, &r))
 		return HG_EXIT_FAILED;
 	d.r = r;
 	err = hg_lanes_open(r, &lanes);
@@ -403,6 +395,6 @@ int hg_cmd_dump(int argc, char **argv)
 		err = dump_records(&d);
 	if (!err || err == -EPIPE) /* the reader of a pipe has seen enough */
 		return HG_EXIT_OK;
-	hg_error("cannot dump %s: %s", a.path, strerror(-err));
+	hg_error("cannot dump %s: %s", a.file.path, strerror(-err));
 	return HG_EXIT_FAILED;
 }

@@ -14,17 +14,14 @@
 #include "trace/hg_reader.h"
 #include "trace/hg_show.h"
 
-#define TEXT_WIDTH    80
-#define OPTION_FORMAT 0x100 /* no letter */
+#define TEXT_WIDTH 80
+
+enum format { FORMAT_TEXT, FORMAT_JSON };
+static const char *const formats[] = {"text", "json", NULL};
 
 struct arguments {
-	const char *path;
-	bool json;
-};
-
-static const struct argp_option options[] = {
-	{"format", OPTION_FORMAT, "text|json", 0, "How to print it (text)", 0},
-	{0},
+	struct hg_cli_file file;
+	struct hg_cli_format format;
 };
 
 static const char doc[] =
@@ -35,29 +32,19 @@ static const char doc[] =
 	"  hourglass info run.hgt\n"
 	"  hourglass info run.hgt --format json | jq .lost\n";
 
-static error_t option_parse(int key, char *arg, struct argp_state *state)
+static error_t key_parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
-	switch (key) {
-	case OPTION_FORMAT:
-		a->json = !strcmp(arg, "json");
-		if (!a->json && strcmp(arg, "text"))
-			argp_error(state, "'%s' is no format: text or json", arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->path)
-			argp_error(state, "'%s' is one word too many", arg);
-		a->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->path)
-			argp_error(state, "which trace? FILE is missing");
-		return 0;
-	default:
+	if (key != ARGP_KEY_INIT)
 		return ARGP_ERR_UNKNOWN;
-	}
+	state->child_inputs[0] = &a->file;
+	state->child_inputs[1] = &a->format;
+	return 0;
 }
+
+static const struct argp_child children[] = {
+	{&hg_cli_file_argp, 0, NULL, 0}, {&hg_cli_format_argp, 0, NULL, 0}, {0}};
 
 struct stream_info {
 	uint16_t machine;
@@ -587,26 +574,26 @@ static int text_print(const struct info *info)
 
 int hg_cmd_info(int argc, char **argv)
 {
-	static const struct argp argp = {options, option_parse, "FILE", doc, NULL, NULL, NULL};
-	struct arguments a = {0};
+	static const struct argp argp = {NULL, key_parse, NULL, doc, children, NULL, NULL};
+	struct arguments a = {.format = {.names = formats}};
 	__attribute__((cleanup(hg_reader_closep))) struct hg_reader *r = NULL;
 	__attribute__((cleanup(info_free))) struct info info = {0};
 	int err;
 
-	argp_err_exit_status = HG_EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+	if (hg_cli_parse(&argp, argc, argv, 0, &a))
 		return HG_EXIT_USAGE;
-	if (hg_reader_open(a.path, &r))
+	if (hg_reader_open(a.file.path, &r))
 		return HG_EXIT_FAILED;
 	info.r = r;
 	err = info_fill(&info);
 	if (!err) {
-		err = a.json ? json_print(&info, a.path) : text_print(&info);
+		err = a.format.chosen == FORMAT_JSON ? json_print(&info, a.file.path)
+						     : text_print(&info);
 		if (fflush(stdout))
 			err = -errno;
 	}
 	if (!err || err == -EPIPE) /* the reader of a pipe has seen enough */
 		return HG_EXIT_OK;
-	hg_error("cannot describe %s: %s", a.path, strerror(-err));
+	hg_error("cannot describe %s: %s", a.file.path, strerror(-err));
 	return HG_EXIT_FAILED;
 }

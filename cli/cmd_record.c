@@ -428,9 +428,7 @@ int hg_cmd_record(int argc, char **argv)
 	int err;
 
 	standard_fds_open();
-	argp_err_exit_status = HG_EXIT_USAGE;
-	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
-	if (err)
+	if (hg_cli_parse(&argp, argc, argv, ARGP_IN_ORDER, &a))
 		return HG_EXIT_USAGE;
 	args_check(&a);
 	if (a.failed)

@@ -15,21 +15,18 @@
 
 typedef int (*render_fn)(const struct hg_findings *f, FILE *out);
 
-static const struct {
-	const char *name;
-	render_fn render;
-} formats[] = {{"text", hg_findings_text}, {"json", hg_findings_json}};
+static const char *const formats[] = {"text", "json", NULL};
+static const render_fn renders[] = {hg_findings_text, hg_findings_json};
 
 struct report_args {
-	const char *path;
-	render_fn render;
+	struct hg_cli_file file;
+	struct hg_cli_format format;
 	struct hg_model_opts model;
 };
 
-enum { OPT_FORMAT = 0x100, OPT_WINDOW };
+enum { OPT_WINDOW = 0x100 };
 
 static const struct argp_option options[] = {
-	{"format", OPT_FORMAT, "FORMAT", 0, "text (the default) or json", 0},
 	{"window", OPT_WINDOW, "A:B", 0,
 	 "only from A to B seconds after the start of the recording; an end left out is that of "
 	 "the recording "
@@ -70,21 +67,12 @@ static void window_parse(const char *text, struct argp_state *state, struct hg_m
 
 	if (!colon || !seconds_parse(text, colon, 0, &out->window_from_s) ||
 	    !seconds_parse(colon + 1, text + strlen(text), WINDOW_S_MAX, &out->window_to_s))
-		argp_error(state, "--window takes two times in seconds, such as 5:25, not '%s'",
-			   text);
-	else if (out->window_from_s >= out->window_to_s)
-		argp_error(state, "--window %s ends before it begins", text);
-}
-
-static void format_parse(const char *text, struct argp_state *state, struct report_args *a)
-{
-	for (size_t i = 0; i < HG_ARRAY_SIZE(formats); i++) {
-		if (!strcmp(formats[i].name, text)) {
-			a->render = formats[i].render;
-			return;
-		}
-	}
-	argp_error(state, "--format takes text or json, not '%s'", text);
+		hg_cli_error(state, "--window takes two times in seconds, such as 5:25, not '%s'",
+			     text);
+	else if (out->window_from_s == out->window_to_s)
+		hg_cli_error(state, "--window %s is empty: it ends where it begins", text);
+	else if (out->window_from_s > out->window_to_s)
+		hg_cli_error(state, "--window %s ends before it begins", text);
 }
 
 static error_t option_parse(int key, char *arg, struct argp_state *state)
@@ -92,38 +80,33 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	struct report_args *a = state->input;
 
 	switch (key) {
-	case OPT_FORMAT:
-		format_parse(arg, state, a);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->file;
+		state->child_inputs[1] = &a->format;
 		return 0;
 	case OPT_WINDOW:
 		window_parse(arg, state, &a->model);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->path)
-			argp_error(state, "one FILE is enough");
-		a->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->path)
-			argp_error(state, "FILE is missing: which recording?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
+static const struct argp_child children[] = {
+	{&hg_cli_file_argp, 0, NULL, 0}, {&hg_cli_format_argp, 0, NULL, 0}, {0}};
+
 static int report(const struct report_args *a)
 {
 	__attribute__((cleanup(hg_reader_closep))) struct hg_reader *reader = NULL;
 	struct hg_findings *findings = NULL;
-	int r = hg_reader_open(a->path, &reader);
+	int r = hg_reader_open(a->file.path, &reader);
 
 	/* whoever fails in here has said why */
 	if (!r)
 		r = hg_findings_make(reader, &a->model, NULL, NULL, &findings);
 	if (r)
 		return r;
-	r = a->render(findings, stdout);
+	r = renders[a->format.chosen](findings, stdout);
 	hg_findings_free(findings);
 	if (r || fflush(stdout)) {
 		hg_error("cannot write the report: %s", strerror(errno ? errno : EIO));
@@ -134,11 +117,10 @@ static int report(const struct report_args *a)
 
 int hg_cmd_report(int argc, char **argv)
 {
-	static const struct argp argp = {options, option_parse, "FILE", doc, NULL, NULL, NULL};
-	struct report_args a = {.render = hg_findings_text};
+	static const struct argp argp = {options, option_parse, NULL, doc, children, NULL, NULL};
+	struct report_args a = {.format = {.names = formats}};
 
-	argp_err_exit_status = HG_EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+	if (hg_cli_parse(&argp, argc, argv, 0, &a))
 		return HG_EXIT_USAGE;
 	return report(&a) ? HG_EXIT_FAILED : HG_EXIT_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hg_escape.h"
 #include "cli/hg_cli.h"
 
 const struct hg_verb hg_verbs[] = {
@@ -26,7 +27,7 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
-	char name[64];
+	char name[64], word[256];
 
 	if (argc < 2) {
 		usage(stderr);
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
 		argv[1] = name;
 		return v->run(argc - 1, argv + 1);
 	}
-	fprintf(stderr, "hourglass: '%s' is no verb; 'hourglass --help' lists them\n", argv[1]);
+	fprintf(stderr, "hourglass: '%s' is no verb; 'hourglass --help' lists them\n",
+		hg_escape_terminal(word, sizeof(word), argv[1]));
 	return HG_EXIT_USAGE;
 }
