@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/hg_log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/hg_escape.h"
 
@@ -15,6 +17,25 @@ static void log_stderr(enum hg_log_level level, const char *message)
 	static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
 
 	fprintf(stderr, "hourglass: %s%s\n", prefix[level], message);
+}
+
+const char *hg_error_text(int err)
+{
+	static const struct {
+		int err;
+		const char *text;
+	} limits[] = {
+		{EMFILE, "Too many open files (ulimit -n)"},
+		{EAGAIN, "No more processes or threads may be started (ulimit -u)"},
+		{EFBIG, "File too large (ulimit -f)"},
+		{ENOMEM, "Out of memory (ulimit -v, or the limit of the cgroup)"},
+	};
+
+	for (size_t i = 0; i < HG_ARRAY_SIZE(limits); i++) {
+		if (limits[i].err == -err)
+			return limits[i].text;
+	}
+	return strerror(-err);
 }
 
 void hg_log_set(hg_log_fn fn, void *arg)

@@ -21,6 +21,9 @@ void hg_log_level_set(enum hg_log_level level);
 /* Message without newline; control characters are escaped by the sink. Thread-safe. */
 void hg_log(enum hg_log_level level, const char *fmt, ...) HG_PRINTF(2, 3);
 
+/* strerror(-err), but where a resource limit is behind it, which one: "Too many open files (ulimit -n)". */
+const char *hg_error_text(int err);
+
 #define hg_error(...) hg_log(HG_LOG_ERROR, __VA_ARGS__)
 #define hg_warn(...)  hg_log(HG_LOG_WARN, __VA_ARGS__)
 #define hg_info(...)  hg_log(HG_LOG_INFO, __VA_ARGS__)

@@ -356,8 +356,10 @@ static bool terminal_can_rewrite(void)
 
 /* -- the end -- */
 
-static void summary_print(const struct record_args *a, const struct hg_session_result *r)
+static void summary_print(const struct record_args *a, const struct hg_session_result *r, int err)
 {
+	/* after a failure it is that of the file, and the cost is of more */
+	uint64_t cost_wall_ns = err ? 0 : r->wall_ns;
 	char events[32], bytes[32], file[512];
 	double wall_s = (double)r->wall_ns / 1e9;
 
@@ -365,12 +367,12 @@ static void summary_print(const struct record_args *a, const struct hg_session_r
 		hg_escape_terminal(file, sizeof(file), a->session.output), wall_s,
 		quantity(events, sizeof(events), (double)r->events, ""),
 		quantity(bytes, sizeof(bytes), (double)r->bytes, "B"), r->lost);
-	if (r->wall_ns)
+	if (cost_wall_ns)
 		fprintf(stderr, "; own cost %.1f %% of one CPU",
-			100 * (double)r->own_cpu_ns / (double)r->wall_ns);
-	if (r->wall_ns && r->bpf_ns)
+			100 * (double)r->own_cpu_ns / (double)cost_wall_ns);
+	if (cost_wall_ns && r->bpf_ns)
 		fprintf(stderr, " + %.1f %% in its probes",
-			100 * (double)r->bpf_ns / (double)r->wall_ns);
+			100 * (double)r->bpf_ns / (double)cost_wall_ns);
 	fputc('\n', stderr);
 	if (r->promoted_over)
 		hg_warn("%u tasks that wake the target or hold its locks were followed, %u more "
@@ -385,6 +387,9 @@ static bool command_failed(const struct record_args *a, const struct hg_session_
 
 	if (!r->command_ended || r->command_killed || !status)
 		return false;
+	/* it ended by what has been told already */
+	if (r->output_broken && WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
+		return true;
 	if (WIFSIGNALED(status))
 		hg_error("%s was ended by signal %d (%s)", a->session.command[0], WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
@@ -402,21 +407,21 @@ static int exit_code(const struct record_args *a, int err, const struct hg_sessi
 			"larger "
 			"rings (-m)",
 			100 * (double)r->lost / (double)(r->events + r->lost));
-	if (err || failed)
+	if (err || failed || r->output_broken)
 		return HG_EXIT_FAILED;
 	return r->spoiled ? HG_EXIT_SPOILED : HG_EXIT_OK;
 }
 
-/* A closed stdin, stdout or stderr would be given to the next file that is opened. */
+/*
+ * A closed stdin, stdout or stderr would be given to the next file that is opened. What takes its place cannot be
+ * used, like what is closed: nobody is to believe that output went somewhere.
+ */
 static void standard_fds_open(void)
 {
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	}
 }
 
 int hg_cmd_record(int argc, char **argv)
@@ -443,6 +448,6 @@ int hg_cmd_record(int argc, char **argv)
 	progress_clear();
 	hg_log_set(NULL, NULL);
 	if (result.began && !a.quiet)
-		summary_print(&a, &result);
+		summary_print(&a, &result, err);
 	return exit_code(&a, err, &result);
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/hg_escape.h"
 #include "cli/hg_cli.h"
+
+#define STACK_BYTES_LEAST (256u << 10)
 
 const struct hg_verb hg_verbs[] = {
 	{"record", "record a running benchmark into a trace", hg_cmd_record},
@@ -25,6 +29,20 @@ static void usage(FILE *out)
 	fputs("\n'hourglass VERB --help' explains a verb; hourglass(1) has examples.\n", out);
 }
 
+/* Too little of it is a crash without a word, wherever it happens to run out. */
+static bool stack_suffices(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES_LEAST)
+		return true;
+	fprintf(stderr,
+		"hourglass: error: the stack is limited to %llu KiB (ulimit -s), and %u KiB are "
+		"needed: raise it with ulimit -s, or in what starts hourglass\n",
+		(unsigned long long)limit.rlim_cur / 1024, STACK_BYTES_LEAST / 1024);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	char name[64], word[256];
@@ -41,6 +59,8 @@ int main(int argc, char **argv)
 		puts("hourglass " HG_VERSION);
 		return HG_EXIT_OK;
 	}
+	if (!stack_suffices())
+		return HG_EXIT_FAILED;
 	for (const struct hg_verb *v = hg_verbs; v->name; v++) {
 		if (strcmp(argv[1], v->name))
 			continue;

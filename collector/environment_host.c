@@ -336,8 +336,12 @@ static json_t *numa(void)
 
 /* --- virtualisation --- */
 
-/* The hypervisor's signature of CPUID leaf 0x40000000, when leaf 1 says that there is one. */
-static bool cpuid_hypervisor(char name[static 13])
+#define CPUID_HYPERVISOR      0x40000000U
+#define CPUID_HYPERVISOR_STEP 0x100U
+#define CPUID_HYPERVISOR_MAX  0x40001000U
+
+/* True, when leaf 1 says that there is a hypervisor; then its signature of a leaf from 0x40000000 on. */
+static bool cpuid_hypervisor(unsigned int leaf, char name[static 13])
 {
 	name[0] = '\0';
 #if defined(__x86_64__) || defined(__i386__)
@@ -345,7 +349,7 @@ static bool cpuid_hypervisor(char name[static 13])
 
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1U << 31))
 		return false;
-	__cpuid(0x40000000, a, b, c, d);
+	__cpuid(leaf, a, b, c, d);
 	memcpy(name, &b, 4);
 	memcpy(name + 4, &c, 4);
 	memcpy(name + 8, &d, 4);
@@ -360,6 +364,7 @@ static bool cpuid_hypervisor(char name[static 13])
 #endif
 }
 
+/* NULL: nobody that is known. */
 static const char *hypervisor_known(const char *signature)
 {
 	static const struct pair known[] = {
@@ -374,7 +379,32 @@ static const char *hypervisor_known(const char *signature)
 		if (!strcmp(known[i].name, signature))
 			return known[i].key;
 	}
-	return signature;
+	return NULL;
+}
+
+/*
+ * Any hypervisor may show any signature, and some pass for another's: who it is stays what it says of itself. KVM and
+ * Xen that pass for Hyper-V show their own one behind it (kvm_cpuid_base, xen_cpuid_base in the kernel).
+ */
+static void hypervisor_describe(json_t *object, const char *signature)
+{
+	const char *name = hypervisor_known(signature);
+	char other[13], text[64];
+
+	for (unsigned int leaf = CPUID_HYPERVISOR + CPUID_HYPERVISOR_STEP;
+	     name && !strcmp(signature, "Microsoft Hv") && leaf < CPUID_HYPERVISOR_MAX;
+	     leaf += CPUID_HYPERVISOR_STEP) {
+		if (cpuid_hypervisor(leaf, other) && hypervisor_known(other)) {
+			name = hypervisor_known(other);
+			break;
+		}
+	}
+	if (name)
+		snprintf(text, sizeof(text), "%s, as its CPUID signature says", name);
+	else
+		snprintf(text, sizeof(text), "not known, CPUID signature \"%s\"", signature);
+	env_set_string(object, "hypervisor", text);
+	env_set_string(object, "hypervisor_signature", signature);
 }
 
 static json_t *virtualisation(void)
@@ -389,11 +419,10 @@ static json_t *virtualisation(void)
 	};
 	json_t *object = json_object();
 	char signature[13];
-	bool virtual = cpuid_hypervisor(signature);
+	bool virtual = cpuid_hypervisor(CPUID_HYPERVISOR, signature);
 
 	if (virtual)
-		env_set_string(object, "hypervisor",
-			       signature[0] ? hypervisor_known(signature) : "unnamed");
+		hypervisor_describe(object, signature);
 	env_set_lines(object, lines, HG_ARRAY_SIZE(lines));
 	json_object_set_new(object, "virtual",
 			    json_boolean(virtual || json_object_get(object, "type")));

@@ -25,6 +25,7 @@ struct output {
 	bool blocking; /* out has no O_NONBLOCK: write only what poll promises */
 	bool terminal, line_open;
 	bool waits_for_out; /* the epoll set watches out, not in */
+	int error;	    /* of the first write that failed: nothing is passed on from there */
 	char *pending;	    /* read, and not yet written */
 	size_t pending_from, pending_to;
 	struct hg_lines lines;
@@ -120,6 +121,8 @@ child_run(const struct hg_client_opts *opts, const struct hg_user *user, int rel
 		_exit(126); /* the parent ended */
 	if (opts->mask)
 		sigprocmask(SIG_SETMASK, opts->mask, NULL);
+	if (opts->files)
+		setrlimit(RLIMIT_NOFILE, opts->files); /* lower or as it is: that may not fail */
 	execvp(opts->argv[0], opts->argv);
 	child_fail(report_fd, CHILD_EXEC, errno);
 }
@@ -268,7 +271,7 @@ static int client_begin(struct hg_client *c, const struct hg_client_opts *opts,
 		err = client_watch(c, &pipes);
 	pipes_close(&pipes);
 	if (err) {
-		hg_error("cannot start %s: %s", c->name, strerror(-err));
+		hg_error("cannot start %s: %s", c->name, hg_error_text(err));
 		return err;
 	}
 	snprintf(name, sizeof(name), "%u", user->uid);
@@ -363,11 +366,16 @@ static size_t output_room(const struct output *o, size_t want)
 	return HG_MIN(want, PIPE_BUF);
 }
 
-/* Our reader is gone: CMD must see that, as it would without us. */
-static void output_broken(struct hg_client *c, struct output *o)
+/*
+ * Our reader is gone: CMD must see that, as it would without us. Of a full disk it would see an error, which we cannot
+ * give it; it is let run, and what it prints is kept in the trace.
+ */
+static void output_broken(struct hg_client *c, struct output *o, int error)
 {
+	o->error = error;
 	o->pending_from = o->pending_to = 0;
-	output_close_in(c, o);
+	if (error == EPIPE)
+		output_close_in(c, o);
 }
 
 /* True when nothing is pending. */
@@ -382,7 +390,7 @@ static bool output_write(struct hg_client *c, struct output *o)
 		if (n == 0 || (n < 0 && errno == EAGAIN))
 			return false;
 		if (n < 0) {
-			output_broken(c, o);
+			output_broken(c, o, errno);
 			return true;
 		}
 		o->line_open = o->terminal && o->pending[o->pending_from + (size_t)n - 1] != '\n';
@@ -404,7 +412,7 @@ static int output_read(struct hg_client *c, struct output *o)
 		return 0;
 	}
 	o->pending_from = 0;
-	o->pending_to = (size_t)n;
+	o->pending_to = o->error ? 0 : (size_t)n;
 	err = hg_lines_feed(&o->lines, o->pending, (size_t)n, hg_now_ns());
 	return err ? err : 1;
 }
@@ -507,6 +515,17 @@ bool hg_client_ended(const struct hg_client *c)
 int hg_client_status(const struct hg_client *c)
 {
 	return c->status;
+}
+
+int hg_client_output_error(const struct hg_client *c, int *fd_out)
+{
+	for (int i = 0; i < 2; i++) {
+		if (!c->outputs[i].error)
+			continue;
+		*fd_out = i == WATCH_OUT ? STDOUT_FILENO : STDERR_FILENO;
+		return -c->outputs[i].error;
+	}
+	return 0;
 }
 
 bool hg_client_line_open(const struct hg_client *c)

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "collector/hg_lines.h"
@@ -19,6 +20,7 @@ struct hg_client_opts {
 	char *const *argv;
 	const char *user;	     /* --user; NULL: who called sudo, else the caller */
 	const sigset_t *mask;	     /* signal mask that CMD starts with */
+	const struct rlimit *files;  /* limit of open files that CMD starts with */
 	struct hg_line_store *store; /* takes its lines; outlives the client */
 };
 
@@ -43,6 +45,8 @@ int hg_client_poll(struct hg_client *c);
 bool hg_client_ended(const struct hg_client *c);
 /* Wait status as of waitpid, once it has ended. */
 int hg_client_status(const struct hg_client *c);
+/* Why its output could not be passed on to our stdout or stderr: -errno and which; 0: it was, so far. */
+int hg_client_output_error(const struct hg_client *c, int *fd_out);
 /* The last byte that went to a terminal did not end a line. */
 bool hg_client_line_open(const struct hg_client *c);
 /* On SIGCHLD: gives the terminal to a CMD that stopped because it wants to read from it. */

@@ -41,19 +41,40 @@ static size_t ring_bytes_choose(const struct hg_probes_opts *opts, uint32_t n_cp
 	return HG_MIN(HG_MAX(power_of_two_below(total / n_cpus), HG_RING_MIN), HG_RING_MAX_DEFAULT);
 }
 
+size_t hg_probes_rings_bytes(size_t ring_bytes_cpu)
+{
+	const struct hg_probes_opts opts = {.ring_bytes_cpu = ring_bytes_cpu};
+	int n_cpus = libbpf_num_possible_cpus();
+	uint32_t n = n_cpus > 0 ? (uint32_t)n_cpus : 1;
+
+	return HG_RING_AREA_BYTES(ring_bytes_choose(&opts, n)) * n;
+}
+
 static int btf_load(struct btf **out)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int rc = libbpf_get_error(btf) ? -errno : 0;
+	static const char path[] = "/sys/kernel/btf/vmlinux";
+	struct btf *btf;
+	int rc;
 
-	if (rc) {
-		hg_error("cannot record: this kernel gives no BTF (/sys/kernel/btf/vmlinux): %s; "
-			 "use a kernel with CONFIG_DEBUG_INFO_BTF",
-			 strerror(-rc));
-		return rc == -EPERM || rc == -EACCES ? rc : -ENOTSUP;
+	libbpf_set_print(hg_libbpf_print);
+	btf = btf__load_vmlinux_btf();
+	rc = libbpf_get_error(btf) ? -errno : 0;
+	if (!rc) {
+		*out = btf;
+		return 0;
 	}
-	*out = btf;
-	return 0;
+	/* libbpf looks in several places, and its error is that of the last one. */
+	if (access(path, R_OK))
+		rc = -errno;
+	else if (rc == -ESRCH)
+		rc = -EINVAL;
+	if (rc == -ENOMEM)
+		hg_error("cannot record: no memory for the kernel's BTF (%s)", path);
+	else
+		hg_error("cannot record: this kernel gives no BTF: %s: %s; use a kernel with "
+			 "CONFIG_DEBUG_INFO_BTF, and mount sysfs at /sys",
+			 path, strerror(-rc));
+	return rc == -EPERM || rc == -EACCES || rc == -ENOMEM ? rc : -ENOTSUP;
 }
 
 static struct hg_probes *probes_new(const struct hg_probes_opts *opts)
@@ -161,7 +182,7 @@ int hg_probes_open(const struct hg_probes_opts *opts, struct hg_probes **out)
 	if (!rc)
 		rc = rings_map(p);
 	if (rc) {
-		hg_error("cannot load probes: %s", strerror(-rc));
+		hg_error("cannot load probes: %s", hg_error_text(rc));
 		return rc;
 	}
 	*out = HG_TAKE_PTR(p);
@@ -259,7 +280,7 @@ static int row_attach(struct hg_probes *p, const struct hg_probe_row *row)
 
 		if (!link) {
 			snprintf(p->why[row->id], HG_WHY_BYTES, "cannot attach to %s: %s",
-				 row->programs[i].tracepoint, strerror(errno));
+				 row->programs[i].tracepoint, hg_error_text(-errno));
 			p->status[row->id].why = p->why[row->id];
 			return -errno;
 		}

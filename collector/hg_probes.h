@@ -55,6 +55,9 @@ struct hg_probe_status {
 	const char *why; /* one sentence if not */
 };
 
+/* Memory that the rings of all CPUs take; ring_bytes_cpu as in hg_probes_opts. */
+size_t hg_probes_rings_bytes(size_t ring_bytes_cpu);
+
 /* Loads every probe that this kernel has; each that it lacks is left out with its reason. 0 or -errno with one message. */
 int hg_probes_open(const struct hg_probes_opts *opts, struct hg_probes **out);
 void hg_probes_close(struct hg_probes *p);

@@ -93,6 +93,7 @@ static int client_prepare(struct hg_session *s)
 		.argv = s->opts->command,
 		.user = s->opts->user,
 		.mask = &s->signals_before,
+		.files = &s->files_before,
 		.store = s->lines,
 	};
 	int err = 0;
@@ -112,6 +113,9 @@ static int session_prepare(struct hg_session *s)
 	int err;
 
 	err = session_privilege_check();
+	if (!err)
+		err = session_limits_check(hg_probes_rings_bytes(o->ring_bytes_cpu), o->pids_count);
+	session_files_raise(&s->files_before);
 	if (!err && hg_in_pid_namespace() && !(o->all && !o->pids_count && !o->cgroups_count)) {
 		hg_error("cannot record a process from within a pid namespace: the probes see the "
 			 "host's "
@@ -338,7 +342,6 @@ static int session_attach(struct hg_session *s)
 {
 	int err;
 
-	session_files_raise();
 	/* Before the probes, so that the child has none of them. */
 	err = hg_netns_opener_start(session_privilege_netns_only, &s->netns);
 	if (err)
@@ -432,19 +435,43 @@ static void session_detach(struct hg_session *s)
 	session_sampling_free(HG_TAKE_PTR(s->sampling));
 }
 
-static int writer_stop(struct hg_session *s)
+/* Closes the file, with err of what came before. What is told of it is what can be read from it. */
+static int writer_stop(struct hg_session *s, int err)
 {
-	int err;
+	struct hg_session_result *r = s->result;
+	struct hg_writer_stats stats;
+	int e;
 
+	/* A write that failed has been told by the writer. */
+	if (err && !hg_writer_failed(s->writer))
+		hg_error("recording into %s stopped: %s; what was written until then is kept",
+			 s->opts->output, hg_error_text(err));
 	hg_line_store_writer_set(s->lines, NULL);
-	err = hg_writer_close(HG_TAKE_PTR(s->writer));
-	s->result->bytes = session_output_bytes(&s->output);
+	e = hg_writer_close_stats(HG_TAKE_PTR(s->writer), &stats);
+	err = err ? err : e;
+	r->bytes = session_output_bytes(&s->output);
+	r->events = stats.events;
+	if (err) {
+		r->end_reason = HG_END_ERROR;
+		r->wall_ns = stats.last_ns > s->begin_ns ? stats.last_ns - s->begin_ns : 0;
+	}
 	return err;
+}
+
+static void output_error_tell(struct hg_session *s)
+{
+	int fd = -1, err = s->client ? hg_client_output_error(s->client, &fd) : 0;
+
+	if (!err)
+		return;
+	s->result->output_broken = true;
+	hg_error("cannot pass on what %s writes to %s: %s; the recording is kept",
+		 s->opts->command[0], fd == STDOUT_FILENO ? "stdout" : "stderr", strerror(-err));
 }
 
 static int session_record(struct hg_session *s)
 {
-	int err, e;
+	int err;
 
 	err = session_begin(s);
 	if (!err)
@@ -454,20 +481,11 @@ static int session_record(struct hg_session *s)
 		err = session_end(s);
 	result_take(s);
 	session_detach(s);
-	if (err) {
-		s->result->end_reason = HG_END_ERROR;
-		hg_error("recording into %s stopped: %s; what was written until then is kept",
-			 s->opts->output, strerror(-err));
-		writer_stop(s);
-	}
-	session_loop_wait_client(s);
 	if (err)
-		return err;
-	e = writer_stop(s);
-	if (e)
-		hg_error("cannot finish %s: %s; what was written until then is kept",
-			 s->opts->output, strerror(-e));
-	return e;
+		writer_stop(s, err);
+	session_loop_wait_client(s);
+	output_error_tell(s);
+	return err ? err : writer_stop(s, 0);
 }
 
 static void session_clear(struct hg_session *s)
@@ -493,7 +511,7 @@ int hg_session_run(const struct hg_session_opts *opts, struct hg_session_result 
 	struct hg_session s = {
 		.opts = opts,
 		.result = out,
-		.output = {.fd = -1, .dir_fd = -1},
+		.output = {.fd = -1, .dir_fd = -1, .old_fd = -1},
 		.cost = {.fd = -1},
 		.epoll_fd = -1,
 		.signal_fd = -1,

@@ -44,7 +44,9 @@ struct hg_session_opts {
 };
 
 struct hg_session_result {
-	uint64_t events, lost, bytes, wall_ns;
+	uint64_t events, bytes; /* that are in the file, whatever happened */
+	uint64_t lost;
+	uint64_t wall_ns;    /* of the recording; after a failure of what is in the file */
 	uint64_t own_cpu_ns; /* user space, all threads, while it recorded */
 	uint64_t
 		bpf_ns; /* of its probes while it recorded, estimated from measured parts; 0 unknown */
@@ -55,6 +57,7 @@ struct hg_session_result {
 	int command_status;	/* as of waitpid */
 	bool command_ended;
 	bool command_killed; /* by a second Ctrl-C: what it returned is no failure of its own */
+	bool output_broken;  /* CMD's output could not be passed on, which is told */
 	bool began;	     /* there is a file */
 	bool spoiled;	     /* losses that spoil the verdict: exit code 3 */
 	int end_reason;	     /* HG_END_* */

@@ -74,6 +74,9 @@ struct hg_probes {
 	bool moved; /* members came or went by cgroup, and no walk has looked at them yet */
 };
 
+/* probes_load.c: what libbpf says, for the log at its lowest level: our own sentence tells what matters. */
+int hg_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args);
+
 /* probes_load.c: opens the skeleton with what this kernel has, and loads it. only: id of one row, or 0 = all. */
 int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only);
 

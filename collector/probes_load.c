@@ -14,7 +14,7 @@
 #include "hourglass.skel.h"
 #include "trace/hg_kinds.h"
 
-static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
+int hg_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	char line[2048];
 
@@ -149,9 +149,14 @@ static int rows_refused(struct hg_probes *p, const struct btf *btf)
 	return refused;
 }
 
+/* Not the probes' fault: files, processes or memory ran out. */
+static bool is_shortage(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EAGAIN;
+}
+
 int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
 {
-	libbpf_print_fn_t former = libbpf_set_print(libbpf_print);
 	int rc;
 
 	for (size_t i = 0; i < hg_probe_rows_count; i++) {
@@ -163,8 +168,7 @@ int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
 			row_leave_out(p, row, why);
 	}
 	rc = object_load(p, btf, only);
-	if (rc && rc != -EPERM && !only && rows_refused(p, btf))
+	if (rc && !is_shortage(rc) && rc != -EPERM && !only && rows_refused(p, btf))
 		rc = object_load(p, btf, only);
-	libbpf_set_print(former);
 	return rc;
 }

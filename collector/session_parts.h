@@ -5,6 +5,7 @@
 #ifndef HG_SESSION_PARTS_H
 #define HG_SESSION_PARTS_H
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "collector/hg_client.h"
@@ -20,12 +21,16 @@
 struct hg_output {
 	int fd;
 	int dir_fd;
+	int old_fd;	 /* the file to be replaced, locked until it is; -1: none */
 	char *name;	 /* in dir_fd */
 	char *temp_name; /* what it is called until commit, when it is to replace another; else NULL */
 	bool created, committed;
 };
 
-/* Makes a new file that belongs to the owner. -EEXIST without force. One message on failure. */
+/*
+ * Makes a new file that belongs to the owner. -EEXIST without force, -EBUSY: another recording is writing it. One
+ * message on failure.
+ */
 int session_output_open(struct hg_output *o, const char *path, bool force);
 /* From here on it is there under its own name, and stays. */
 int session_output_commit(struct hg_output *o, const char *path);
@@ -53,8 +58,16 @@ int session_privilege_netns_only(void);
 void session_priority_raise(void);
 /* For threads that the caller starts while it is on: before what has the usual priority, after what is urgent. */
 void session_priority_prefer(bool on);
-/* As many open files as are allowed: the samplers keep some for each thread of the target. Best effort. */
-void session_files_raise(void);
+
+/* -- session_limits.c -- */
+
+/* -EMFILE or -ENOMEM with one message that names the limit and the remedy. rings_bytes: of all CPUs. */
+int session_limits_check(size_t rings_bytes, size_t targets);
+/*
+ * As many open files as are allowed: the samplers keep some for each thread of the target. Best effort. What was
+ * before is for CMD.
+ */
+void session_files_raise(struct rlimit *before_out);
 
 /* -- session_targets.c: the processes of -p, the cgroups of --cgroup -- */
 
@@ -162,6 +175,7 @@ struct hg_session {
 	struct hg_writer *writer;
 	struct hg_cost cost;
 	sigset_t signals, signals_before;
+	struct rlimit files_before;
 	int epoll_fd, signal_fd, drain_fd, tick_fd, end_fd;
 	uint64_t begin_ns, own_cpu_begin_ns;
 	uint64_t events, events_lost;

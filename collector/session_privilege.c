@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/hg_base.h"
@@ -174,15 +173,4 @@ void session_priority_raise(void)
 		words[i] = c.data[i].permitted;
 	words[CAP_TO_INDEX(CAP_SYS_NICE)] &= ~CAP_TO_MASK(CAP_SYS_NICE);
 	caps_keep(words);
-}
-
-void session_files_raise(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		hg_debug("cannot raise the limit of open files: %s", strerror(errno));
 }

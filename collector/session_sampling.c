@@ -112,7 +112,7 @@ int session_sampling_open(struct hg_netns_opener *netns, struct hg_sampling **ou
 		s->started = !err;
 	}
 	if (err) {
-		hg_error("cannot start the samplers: %s", strerror(-err));
+		hg_error("cannot start the samplers: %s", hg_error_text(err));
 		session_sampling_free(s);
 		return err;
 	}

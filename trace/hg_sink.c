@@ -31,7 +31,7 @@ struct hg_sink {
 	bool ending;
 
 	_Atomic int error;
-	_Atomic uint64_t bytes_out, chunks, cpu_ns;
+	_Atomic uint64_t bytes_out, chunks, cpu_ns, events, last_ns;
 
 	/* The thread's own. */
 	struct hg_file_header header;
@@ -109,8 +109,10 @@ static void fail(struct hg_sink *s, int err)
 		return;
 	if (ftruncate(s->fd, (off_t)s->offset))
 		hg_debug("cannot cut %s after its last whole chunk: %s", s->path, strerror(errno));
-	hg_error("cannot write to %s: %s; the %.1f MB written before stay readable", s->path,
-		 strerror(-err), (double)s->offset / 1e6);
+	hg_error("cannot write to %s: %s; the %.*f %s written before stay readable", s->path,
+		 hg_error_text(err),
+		 s->offset < 1000000 ? 0 : 1, (double)s->offset / (s->offset < 1000000 ? 1e3 : 1e6),
+		 s->offset < 1000000 ? "kB" : "MB");
 }
 
 static int remember(struct hg_sink *s, const struct hg_chunk_header *h)
@@ -185,6 +187,20 @@ static int write_chunk(struct hg_sink *s, struct hg_chunk_header *h, const uint8
 	return 0;
 }
 
+/* A chunk of rows is in the file: what can be read is counted here, so that a full disk is told right. */
+static void count_rows(struct hg_sink *s, const struct hg_job *job)
+{
+	uint64_t events = 0;
+
+	if (job->header.last_ns > atomic_load(&s->last_ns))
+		atomic_store(&s->last_ns, job->header.last_ns);
+	if (job->header.stream < HG_STREAM_CPU0)
+		return;
+	for (uint32_t i = 0; i < job->rows.records; i++)
+		events += job->rows.kinds[i] != HG_KIND_LOSS;
+	atomic_fetch_add(&s->events, events);
+}
+
 static int write_job(struct hg_sink *s, struct hg_job *job)
 {
 	int err;
@@ -194,10 +210,12 @@ static int write_job(struct hg_sink *s, struct hg_job *job)
 	if (!job->rows.records) /* only its lost count */
 		return write_chunk(s, &job->header, (const uint8_t *)"", 0, NULL, 0);
 	err = hg_columns_encode(&s->encoder, &job->rows);
-	if (err)
-		return err;
-	return write_chunk(s, &job->header, s->encoder.raw, s->encoder.raw_size, s->encoder.seams,
-			   s->encoder.nseams);
+	if (!err)
+		err = write_chunk(s, &job->header, s->encoder.raw, s->encoder.raw_size,
+				  s->encoder.seams, s->encoder.nseams);
+	if (!err)
+		count_rows(s, job);
+	return err;
 }
 
 static int write_index(struct hg_sink *s)
@@ -363,7 +381,7 @@ int hg_sink_open(int fd, const char *path, struct hg_sink **out)
 	else
 		err = start_thread(s);
 	if (err) {
-		hg_error("cannot write to %s: %s", path, strerror(-err));
+		hg_error("cannot write to %s: %s", path, hg_error_text(err));
 		sink_free(s);
 		return err;
 	}
@@ -423,9 +441,11 @@ void hg_sink_stats_get(struct hg_sink *s, struct hg_sink_stats *out)
 	out->bytes_out = atomic_load(&s->bytes_out);
 	out->chunks = atomic_load(&s->chunks);
 	out->cpu_ns = atomic_load(&s->cpu_ns);
+	out->events = atomic_load(&s->events);
+	out->last_ns = atomic_load(&s->last_ns);
 }
 
-int hg_sink_close(struct hg_sink *s)
+int hg_sink_close(struct hg_sink *s, struct hg_sink_stats *stats_out)
 {
 	int err;
 
@@ -439,6 +459,8 @@ int hg_sink_close(struct hg_sink *s)
 		err = -errno;
 		hg_error("cannot write to %s: %s", s->path, strerror(errno));
 	}
+	if (stats_out)
+		hg_sink_stats_get(s, stats_out);
 	sink_free(s);
 	return err;
 }

@@ -32,6 +32,8 @@ struct hg_sink;
 
 struct hg_sink_stats {
 	uint64_t bytes_out, chunks, cpu_ns;
+	uint64_t events;  /* records of CPU streams that are in the file, but losses */
+	uint64_t last_ns; /* the last time in the file; 0: no record */
 	size_t queued_bytes_max;
 };
 
@@ -50,7 +52,10 @@ int hg_sink_error(const struct hg_sink *s);
 /* An empty block of rows, a used one if there is one. NULL: no memory. */
 struct hg_job *hg_sink_job(struct hg_sink *s);
 void hg_sink_stats_get(struct hg_sink *s, struct hg_sink_stats *out);
-/* Writes what waits, the index and the finalised header; frees s. 0 or the first -errno. */
-int hg_sink_close(struct hg_sink *s);
+/*
+ * Writes what waits, the index and the finalised header; frees s. 0 or the first -errno. stats_out is filled either
+ * way, unless NULL.
+ */
+int hg_sink_close(struct hg_sink *s, struct hg_sink_stats *stats_out);
 
 #endif

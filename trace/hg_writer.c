@@ -262,17 +262,20 @@ int hg_writer_open(int fd, const char *path, struct hg_writer **out)
 
 int hg_writer_string(struct hg_writer *w, const char *text, size_t length, uint32_t *id_out)
 {
-	char cut[HG_STRING_MAX];
+	hg_autofree char *cut = NULL;
 	int err = hg_sink_error(w->sink);
 	WRITER_LOCKED(w);
 
 	if (err)
 		return err;
 	if (length > HG_STRING_MAX) {
-		memcpy(cut, text, sizeof(cut) - 3);
-		memcpy(cut + sizeof(cut) - 3, "...", 3);
+		cut = malloc(HG_STRING_MAX);
+		if (!cut)
+			return -ENOMEM;
+		memcpy(cut, text, HG_STRING_MAX - 3);
+		memcpy(cut + HG_STRING_MAX - 3, "...", 3);
 		text = cut;
-		length = sizeof(cut);
+		length = HG_STRING_MAX;
 	}
 	err = hg_intern_add(w->strings, text, length, id_out);
 	if (!err && hg_intern_pending(w->strings) >= STRINGS_BYTES_MAX)
@@ -383,20 +386,33 @@ int hg_writer_round(struct hg_writer *w, uint64_t now_ns)
 	return 0;
 }
 
+static void stats_fill(const struct hg_writer *w, const struct hg_sink_stats *sink,
+		       struct hg_writer_stats *out)
+{
+	*out = (struct hg_writer_stats){
+		.records = w->records,
+		.bytes_in = w->bytes_in,
+		.bytes_out = sink->bytes_out,
+		.chunks = sink->chunks,
+		.cpu_ns = sink->cpu_ns,
+		.queued_bytes_max = sink->queued_bytes_max,
+		.events = sink->events,
+		.last_ns = sink->last_ns,
+	};
+}
+
 void hg_writer_stats_get(const struct hg_writer *w, struct hg_writer_stats *out)
 {
 	struct hg_sink_stats sink;
 	WRITER_LOCKED((struct hg_writer *)w); /* the lock is no part of what is const */
 
 	hg_sink_stats_get(w->sink, &sink);
-	*out = (struct hg_writer_stats){
-		.records = w->records,
-		.bytes_in = w->bytes_in,
-		.bytes_out = sink.bytes_out,
-		.chunks = sink.chunks,
-		.cpu_ns = sink.cpu_ns,
-		.queued_bytes_max = sink.queued_bytes_max,
-	};
+	stats_fill(w, &sink, out);
+}
+
+bool hg_writer_failed(const struct hg_writer *w)
+{
+	return hg_sink_error(w->sink) != 0;
 }
 
 /* In the order that a cut file needs: definitions, then what was closed first. */
@@ -425,9 +441,18 @@ static void drop_list(struct job_list *list)
 
 int hg_writer_close(struct hg_writer *w)
 {
-	struct stream *s, *next;
-	int err = push_all(w), sink_err = hg_sink_close(w->sink);
+	struct hg_writer_stats stats;
 
+	return hg_writer_close_stats(w, &stats);
+}
+
+int hg_writer_close_stats(struct hg_writer *w, struct hg_writer_stats *stats_out)
+{
+	struct hg_sink_stats sink;
+	struct stream *s, *next;
+	int err = push_all(w), sink_err = hg_sink_close(w->sink, &sink);
+
+	stats_fill(w, &sink, stats_out);
 	drop_list(&w->held);
 	drop_list(&w->fresh);
 	HASH_ITER (hh, w->streams, s, next) {

@@ -22,6 +22,8 @@ struct hg_writer_stats {
 	uint64_t chunks;
 	uint64_t cpu_ns;	 /* CPU time of the compressing thread */
 	size_t queued_bytes_max; /* most that waited for that thread */
+	uint64_t events;	 /* records of CPU streams that are in the file, but losses */
+	uint64_t last_ns;	 /* the last time in the file; 0: no record */
 };
 
 /*
@@ -66,7 +68,12 @@ int hg_writer_round(struct hg_writer *w, uint64_t now_ns);
 
 void hg_writer_stats_get(const struct hg_writer *w, struct hg_writer_stats *out);
 
-/* Writes everything, the index and the finalised header; frees w. 0 or the first -errno. */
+/* True once a write has failed; one message has told it. */
+bool hg_writer_failed(const struct hg_writer *w);
+
+/* Writes everything, the index and the finalised header; frees w. 0 or the first -errno, told by one message. */
 int hg_writer_close(struct hg_writer *w);
+/* The same; stats_out says what is in the file, also after a failure. */
+int hg_writer_close_stats(struct hg_writer *w, struct hg_writer_stats *stats_out);
 
 #endif

@@ -56,6 +56,33 @@ check "stdin is CMD's" grep -qx input out
 check "-q says nothing" test ! -s err
 "$HOURGLASS" record -q -o h.hgt -- yes 2>err | head -1 >/dev/null
 check "a reader that ends early is seen by CMD" whole h.hgt
+check "and one sentence names it" says_only "cannot pass on what yes writes to stdout: Broken pipe; the recording is kept"
+
+# What cannot be passed on is named, whatever it cannot be written to; the trace has it all the same.
+"$HOURGLASS" record -f -o h.hgt -- seq 5 >/dev/full 2>err
+rc=$?
+check "full disk: exit code 1" rc_is 1
+check "full disk: named" says "cannot pass on what seq writes to stdout: No space left on device; the recording is kept"
+check "full disk: whole" whole h.hgt
+check "full disk: all lines are kept" test "$(grep -c '^line 1 ' facts)" = 5
+check "full disk: CMD was let run" fact '^client_end [0-9]* 0$'
+"$HOURGLASS" record -q -f -o h.hgt -- seq 5 >&- 2>err
+rc=$?
+check "closed stdout: exit code 1" rc_is 1
+check "closed stdout: named" says_only "cannot pass on what seq writes to stdout: Bad file descriptor"
+"$HOURGLASS" record -q -f -o h.hgt -- sh -c 'echo a; echo b >&2' >out 2>/dev/full
+rc=$?
+check "stderr on a full disk: exit code 1" rc_is 1
+check "stderr on a full disk: stdout is passed on" grep -qx a out
+check "stderr on a full disk: whole" whole h.hgt
+mkfifo early
+head -1 <early >/dev/null &
+"$HOURGLASS" record -q -f -o h.hgt -- sh -c 'trap "" PIPE; seq 100000; echo "seq: $?" >&2' >early 2>err
+rc=$?
+check "a pipe that is closed: exit code 1" rc_is 1
+check "a pipe that is closed: CMD sees it" says '^seq: 1$'
+check "a pipe that is closed: named" says "stdout: Broken pipe"
+check "a pipe that is closed: whole" whole h.hgt
 
 touch log
 record_background -o i.hgt -a -d 1.5 --client-log log

@@ -27,6 +27,21 @@ usage "regex without a group" "has no group" --client-regex 'abc' -- true
 usage "client that is not known" "--client knows .*wrk" --client nonesuch -- true
 record --no-such-option -a
 check "unknown option: exit code 2" rc_is 2
+# The user's words are escaped in every error, whoever prints it.
+hostile=$'\e[31mx\nhourglass:fake\x9b\u202e'
+for words in "record --$hostile" "record -p $hostile" "record --client=$hostile -- true" "record -a -o $hostile/x" \
+	"report $hostile" "report --$hostile" "report --format $hostile x" "report a $hostile" "report --window $hostile x" \
+	"info $hostile" "info --$hostile" "info --format $hostile x" "info a $hostile" "dump $hostile" "dump --$hostile" \
+	"dump --kind $hostile x" "dump --stream $hostile x" "dump --from $hostile x" "check --$hostile" "check -p $hostile" \
+	"check $hostile" "$hostile" "record --user $hostile -- true" "record -- $hostile"; do
+	IFS=' ' read -r -d '' -a argv <<<"$words"
+	argv[-1]=${argv[-1]%$'\n'}
+	"$HOURGLASS" "${argv[@]}" >out 2>err
+	rc=$?
+	check "hostile words: an error" not rc_is 0
+	check "hostile words: escaped" not env LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f\x9b]|\xe2\x80\xae' err
+	check "hostile words: no line is forged" not grep -q '^hourglass:fake' err
+done
 record --help
 check "help: exit code 0" rc_is 0
 check "help has examples" grep -q 'hourglass record -p' out
