@@ -12,7 +12,8 @@
 
 #define FILES_LEAST  128 /* programs, maps, links, pipes; 70 are used on two CPUs */
 #define MEMORY_LEAST ((uint64_t)64 << 20)
-#define CODE_LEAST   ((uint64_t)32 << 20) /* libraries and stacks of threads, which are address space too */
+#define CODE_LEAST                                                                                 \
+	((uint64_t)32 << 20) /* libraries and stacks of threads, which are address space too */
 
 /* A limit of kibibytes is told in those, as ulimit takes it. */
 static int limit_check(int resource, uint64_t least, const char *what, const char *letter)
@@ -27,10 +28,11 @@ static int limit_check(int resource, uint64_t least, const char *what, const cha
 	have = resource == RLIMIT_NOFILE ? limit.rlim_max : limit.rlim_cur;
 	if (have == RLIM_INFINITY || have >= least)
 		return 0;
-	hg_error("cannot record: %s limited to %llu%s (ulimit -%s), and %llu%s are needed: raise it "
-		 "with ulimit -%s, or in what starts hourglass",
-		 what, (unsigned long long)(have / unit), unit == 1 ? "" : " KiB", letter,
-		 (unsigned long long)(least / unit), unit == 1 ? "" : " KiB", letter);
+	hg_error(
+		"cannot record: %s limited to %llu%s (ulimit -%s), and %llu%s are needed: raise it "
+		"with ulimit -%s, or in what starts hourglass",
+		what, (unsigned long long)(have / unit), unit == 1 ? "" : " KiB", letter,
+		(unsigned long long)(least / unit), unit == 1 ? "" : " KiB", letter);
 	return resource == RLIMIT_NOFILE ? -EMFILE : -ENOMEM;
 }
 

@@ -108,9 +108,10 @@ static void output_error(const char *path, int err)
 	if (err == -EEXIST)
 		hg_error("%s exists: choose another name with -o, or replace it with -f", path);
 	else if (err == -EBUSY)
-		hg_error("%s is being written by another recording: choose another name with -o, or "
-			 "end that one",
-			 path);
+		hg_error(
+			"%s is being written by another recording: choose another name with -o, or "
+			"end that one",
+			path);
 	else if (err == -EISDIR)
 		hg_error("cannot write %s: it is a directory", path);
 	else if (err == -ENOTSUP)

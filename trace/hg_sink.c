@@ -110,8 +110,8 @@ static void fail(struct hg_sink *s, int err)
 	if (ftruncate(s->fd, (off_t)s->offset))
 		hg_debug("cannot cut %s after its last whole chunk: %s", s->path, strerror(errno));
 	hg_error("cannot write to %s: %s; the %.*f %s written before stay readable", s->path,
-		 hg_error_text(err),
-		 s->offset < 1000000 ? 0 : 1, (double)s->offset / (s->offset < 1000000 ? 1e3 : 1e6),
+		 hg_error_text(err), s->offset < 1000000 ? 0 : 1,
+		 (double)s->offset / (s->offset < 1000000 ? 1e3 : 1e6),
 		 s->offset < 1000000 ? "kB" : "MB");
 }
 

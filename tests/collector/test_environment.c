@@ -88,6 +88,11 @@ static void host_and_target(void **state)
 		    sysconf(_SC_NPROCESSORS_ONLN));
 	assert_true(json_integer_value(at(env, "host", "memory", "total_bytes")) > 1 << 20);
 	assert_true(json_is_boolean(at(env, "host", "virtualisation", "virtual")));
+	/* A hypervisor is who it says it is, and that it says so is said. */
+	if (at(env, "host", "virtualisation", "hypervisor_signature"))
+		assert_non_null(
+			strstr(json_string_value(at(env, "host", "virtualisation", "hypervisor")),
+			       "CPUID signature"));
 	assert_int_equal(json_array_size(at(env, "hourglass", "arguments", NULL)), 6);
 	assert_int_equal(json_array_size(at(env, "client", "arguments", NULL)), 3);
 	assert_int_equal(json_string_value(at(env, "client", "program", NULL))[0], '/');
