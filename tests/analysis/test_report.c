@@ -177,7 +177,7 @@ static void wrong_usage(void **state)
 		{"--window='1: 2' a", "two times"},
 		{"--window=1:2:3 a", "two times"},
 		{"--window=8:2 a", "ends before it begins"},
-		{"--window=2:2 a", "ends before it begins"},
+		{"--window=2:2 a", "is empty"},
 		{"--nosuch a", "nosuch"},
 	};
 	struct run *r = test_malloc(sizeof(*r));
