@@ -403,8 +403,7 @@ static void on_interval(struct hg_replay *r, const struct hg_record *rec, uint16
 	struct hg_cpu_state *c;
 	const struct hg_lane_state *s;
 
-	/* The sweep leaves this time with running. */
-	if (r->sweep || !(c = hg_replay_cpu(r, cpu)))
+	if (!(c = hg_replay_cpu(r, cpu)))
 		return;
 	count_cpu(r, rec, cpu);
 	if (id < HG_LANE_FIRST || c->cur != id || !rec->f[HG_SOFTIRQ_SPAN])
@@ -546,25 +545,47 @@ static bool want_events(void *arg, uint16_t machine, uint32_t stream)
 	return machine == 0 && (stream == HG_STREAM_CONTROL || stream >= HG_STREAM_CPU0);
 }
 
-static int run(struct hg_replay *r)
+/* The sweep leaves the time of interrupts with running. */
+static bool want_in_sweep(uint16_t kind)
 {
-	struct hg_model *m = r->m;
-	struct hg_cursor_opts opts = {.want = want_events, .to_ns = m->to_ns + LOSS_LATE_MAX_NS};
-	struct hg_cursor *c __attribute__((cleanup(hg_cursor_closep))) = NULL;
-	const struct hg_record *rec;
-	int rc = hg_cursor_open(m->r, &opts, &c);
+	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ;
+}
 
-	while (!rc && !r->err && (rc = hg_cursor_next(c, &rec)) > 0) {
-		rc = 0;
-		if (rec->time_ns > opts.to_ns)
-			break;
+/* 1, or 0 when no later record matters. */
+static int run_some(struct hg_replay *r, const struct hg_record *const *recs, int n,
+		    uint64_t last_ns)
+{
+	const struct hg_model *m = r->m;
+
+	for (int i = 0; i < n && !r->err; i++) {
+		const struct hg_record *rec = recs[i];
+
+		if (rec->time_ns > last_ns)
+			return 0;
 		if (rec->kind == HG_KIND_LOSS && rec->stream >= HG_STREAM_CPU0)
 			on_loss(r, rec, rec->stream - HG_STREAM_CPU0);
 		if (rec->time_ns < m->to_ns)
 			on_record(r, rec);
 		else if (r->sweep || m->holes_known)
-			break;
+			return 0;
 	}
+	return 1;
+}
+
+static int run(struct hg_replay *r)
+{
+	struct hg_cursor_opts opts = {.want = want_events,
+				      .want_kind = r->sweep ? want_in_sweep : NULL,
+				      .to_ns = r->m->to_ns + LOSS_LATE_MAX_NS};
+	struct hg_cursor *c __attribute__((cleanup(hg_cursor_closep))) = NULL;
+	const struct hg_record *const *recs;
+	int rc = hg_cursor_open(r->m->r, &opts, &c), n = 0;
+
+	while (!rc && !r->err && (n = hg_cursor_run(c, &recs)) > 0 &&
+	       run_some(r, recs, n, opts.to_ns))
+		;
+	if (!rc && n < 0)
+		rc = n;
 	if (!rc && !r->err)
 		hg_replay_finish(r);
 	return rc ? rc : r->err;

@@ -7,8 +7,16 @@
 #include "base/hg_base.h"
 #include "trace/hg_format.h"
 
+/* Time; kind, machine and stream: then the fields. */
+#define ROW_HEAD_WORDS (offsetof(struct hg_record, f) / sizeof(uint64_t))
+#define ROWS_AT_ONCE   64
+
+_Static_assert(offsetof(struct hg_record, time_ns) == 0 && ROW_HEAD_WORDS == 2,
+	       "a row is the begin of a record");
+
 void hg_columns_free(struct hg_columns *c)
 {
+	free(c->order);
 	free(c->words);
 	free(c->kinds);
 	hg_links_free(&c->links);
@@ -62,7 +70,7 @@ static int take_fields(struct hg_columns_kind *k, const struct fields *fields)
 _Static_assert(HG_FIELDS_MAX <= 32, "a field has a bit in hg_columns_kind");
 
 static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
-		     struct fields *fields)
+		     struct fields *fields, const struct hg_columns_source *source)
 {
 	const uint8_t *head = span_take(s, 7);
 	const struct hg_kind_desc *desc;
@@ -81,35 +89,51 @@ static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, stru
 			return -EBADMSG;
 	}
 	desc = hg_kind_find(k->kind);
-	k->known = desc;
 	k->is_switch = hg_kind_is_switch(k->kind);
 	k->nfields = desc ? HG_MIN(desc->nfields, head[6]) : 0;
+	/* Others may refer to switches. */
+	if (k->is_switch || !source->want_kind || source->want_kind(k->kind))
+		k->desc = desc;
+	k->stride = k->desc ? ROW_HEAD_WORDS + desc->nfields : 1;
 	return take_fields(k, fields);
 }
 
-/* count values of so many planes to dst, dst + stride, ... */
-static void join_planes(uint64_t *dst, size_t stride, const uint8_t *p, unsigned int planes,
-			uint32_t count)
+/* A column as stored: values of count bytes a plane. */
+struct column {
+	const uint8_t *p;
+	unsigned int planes;
+};
+
+/* n of count values, from the first on, to dst, dst + stride, ... */
+static void join_planes(uint64_t *dst, size_t stride, struct column column, size_t count,
+			size_t first, size_t n)
 {
-	switch (planes) { /* nearly all columns have few */
+	const uint8_t *p = column.p + first;
+
+	switch (column.planes) { /* nearly all columns have few */
 	case 0:
-		for (uint32_t i = 0; i < count; i++)
+		for (size_t i = 0; i < n; i++)
 			dst[i * stride] = 0;
 		return;
 	case 1:
-		for (uint32_t i = 0; i < count; i++)
+		for (size_t i = 0; i < n; i++)
 			dst[i * stride] = p[i];
 		return;
 	case 2:
-		for (uint32_t i = 0; i < count; i++)
+		for (size_t i = 0; i < n; i++)
 			dst[i * stride] = p[i] | (uint64_t)p[count + i] << 8;
 		return;
+	case 3:
+		for (size_t i = 0; i < n; i++)
+			dst[i * stride] = p[i] | (uint64_t)p[count + i] << 8 |
+					  (uint64_t)p[2 * count + i] << 16;
+		return;
 	default:
-		for (uint32_t i = 0; i < count; i++) {
+		for (size_t i = 0; i < n; i++) {
 			uint64_t v = p[i];
 
-			for (unsigned int k = 1; k < planes; k++)
-				v |= (uint64_t)p[(size_t)k * count + i] << (8 * k);
+			for (unsigned int k = 1; k < column.planes; k++)
+				v |= (uint64_t)p[k * count + i] << (8 * k);
 			dst[i * stride] = v;
 		}
 	}
@@ -125,15 +149,15 @@ static void undo_delta(uint64_t *v, size_t stride, uint32_t count)
 
 static int undo_keyed(struct hg_columns *c, struct hg_columns_kind *k)
 {
-	size_t stride = 1u + k->nfields;
-	int err = hg_links_make(&c->links, k->rows + 1, stride, k->count);
+	uint64_t *fields = k->rows + ROW_HEAD_WORDS;
+	int err = hg_links_make(&c->links, fields, k->stride, k->count);
 
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < k->count; i++) {
-		uint64_t *row = k->rows + i * stride + 1;
+		uint64_t *row = fields + i * k->stride;
 		uint32_t before = c->links.before[i];
-		const uint64_t *other = before ? k->rows + (before - 1) * stride + 1 : NULL;
+		const uint64_t *other = before ? fields + (before - 1) * k->stride : NULL;
 
 		for (unsigned int bits = k->keyed_fields; bits; bits &= bits - 1) {
 			int f = __builtin_ctz(bits);
@@ -144,41 +168,49 @@ static int undo_keyed(struct hg_columns *c, struct hg_columns_kind *k)
 	return 0;
 }
 
-static int take_columns(struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
-			const struct fields *fields)
+/* Some rows at a time, so that they stay in the cache while their columns are filled in one by one. */
+static void fill_rows(struct hg_columns_kind *k, const struct column *columns,
+		      const struct hg_columns_source *source)
 {
-	size_t stride = 1u + k->nfields;
-	const uint8_t *p = span_take(s, (size_t)fields->p[0] * k->count);
+	const struct column missing = {0};
 
-	if (!p)
-		return -EBADMSG;
-	join_planes(k->rows, stride, p, fields->p[0], k->count);
-	for (unsigned int f = 0; f < fields->stored; f++) {
-		uint8_t encoding = fields->p[1 + 2 * f], planes = fields->p[2 + 2 * f];
+	for (size_t i = 0; i < k->count; i += ROWS_AT_ONCE) {
+		size_t n = HG_MIN(k->count - i, (size_t)ROWS_AT_ONCE);
+		uint64_t *rows = k->rows + i * k->stride;
 
-		p = span_take(s, (size_t)planes * k->count);
-		if (!p)
-			return -EBADMSG;
-		if (f >= k->nfields)
+		join_planes(rows, k->stride, columns[0], k->count, i, n);
+		if (!k->desc)
 			continue;
-		join_planes(k->rows + 1 + f, stride, p, planes, k->count);
-		if (encoding == HG_ENC_DELTA)
-			undo_delta(k->rows + 1 + f, stride, k->count);
+		for (size_t row = 0; row < n; row++) {
+			struct hg_record *rec = (struct hg_record *)(rows + row * k->stride);
+
+			rec->kind = k->kind;
+			rec->machine = source->machine;
+			rec->stream = source->stream;
+		}
+		for (unsigned int f = 0; f < k->desc->nfields; f++)
+			join_planes(rows + ROW_HEAD_WORDS + f, k->stride,
+				    f < k->nfields ? columns[1 + f] : missing, k->count, i, n);
 	}
-	return k->keyed_fields ? undo_keyed(c, k) : 0;
 }
 
-static int check_kind_column(const struct hg_columns *c)
+static int take_columns(struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
+			const struct fields *fields, const struct hg_columns_source *source)
 {
-	uint32_t count[256] = {0};
+	struct column columns[1 + HG_CHUNK_FIELDS_MAX];
 
-	for (uint32_t i = 0; i < c->records; i++)
-		count[c->kind_column[i]]++;
-	for (size_t k = 0; k < 256; k++) {
-		if (count[k] != (k < c->nkinds ? c->kinds[k].count : 0))
+	for (unsigned int i = 0; i <= fields->stored; i++) {
+		columns[i].planes = fields->p[2 * i];
+		columns[i].p = span_take(s, (size_t)columns[i].planes * k->count);
+		if (!columns[i].p)
 			return -EBADMSG;
 	}
-	return 0;
+	fill_rows(k, columns, source);
+	for (unsigned int f = 0; k->desc && f < k->nfields; f++) {
+		if (fields->p[1 + 2 * f] == HG_ENC_DELTA)
+			undo_delta(k->rows + ROW_HEAD_WORDS + f, k->stride, k->count);
+	}
+	return k->desc && k->keyed_fields ? undo_keyed(c, k) : 0;
 }
 
 static int kinds_reserve(struct hg_columns *c, size_t nkinds)
@@ -195,14 +227,19 @@ static int kinds_reserve(struct hg_columns *c, size_t nkinds)
 	return 0;
 }
 
-/* Only when the counts are known to be true is it known how much memory is needed. */
+/* Once the counts are known to add up, what they need is bounded by the payload. */
 static int rows_reserve(struct hg_columns *c)
 {
-	size_t need = 0;
+	const struct hg_record **order;
+	size_t need = 0, count = 0;
 	uint64_t *words;
 
-	for (size_t k = 0; k < c->nkinds; k++)
-		need += (size_t)c->kinds[k].count * (1u + c->kinds[k].nfields);
+	for (size_t k = 0; k < c->nkinds; k++) {
+		need += c->kinds[k].count * c->kinds[k].stride;
+		count += c->kinds[k].count;
+	}
+	if (count != c->records)
+		return -EBADMSG;
 	if (need > c->words_cap) {
 		words = realloc(c->words, need * sizeof(*words));
 		if (!words)
@@ -210,92 +247,87 @@ static int rows_reserve(struct hg_columns *c)
 		c->words = words;
 		c->words_cap = need;
 	}
+	if (count > c->order_cap) {
+		order = realloc(c->order, count * sizeof(struct hg_record *));
+		if (!order)
+			return -ENOMEM;
+		c->order = order;
+		c->order_cap = count;
+	}
 	words = c->words;
 	for (size_t k = 0; k < c->nkinds; k++) {
-		c->kinds[k].next = c->kinds[k].rows = words;
-		words += (size_t)c->kinds[k].count * (1u + c->kinds[k].nfields);
+		c->kinds[k].rows = words;
+		words += c->kinds[k].count * c->kinds[k].stride;
 	}
 	return 0;
 }
 
-/* Differences become times: the chunk is refused if one is outside its header's range. */
-static int undo_times(struct hg_columns *c, uint64_t first_ns, uint64_t last_ns)
+static void undo_prev(const struct hg_columns_kind *k, struct hg_record *rec, uint64_t *switch_next)
 {
-	uint64_t time = first_ns;
+	for (unsigned int bits = k->prev_fields; bits; bits &= bits - 1)
+		rec->f[__builtin_ctz(bits)] ^= *switch_next;
+	if (k->is_switch)
+		*switch_next = rec->f[HG_SWITCH_NEXT];
+}
 
-	if (*c->kinds[c->kind_column[0]].next)
+/* Differences become times: the chunk is refused if one is outside its header's range, or has no row. */
+static int put_in_order(struct hg_columns *c, uint64_t first_ns, uint64_t last_ns)
+{
+	uint64_t *next[UINT8_MAX + 1] = {0}, *end[UINT8_MAX + 1] = {0};
+	uint64_t time = first_ns, switch_next = 0;
+	uint32_t count = 0;
+
+	for (size_t k = 0; k < c->nkinds; k++) {
+		next[k] = c->kinds[k].rows;
+		end[k] = next[k] + c->kinds[k].count * c->kinds[k].stride;
+	}
+	if (c->kind_column[0] >= c->nkinds || *next[c->kind_column[0]])
 		return -EBADMSG;
 	for (uint32_t i = 0; i < c->records; i++) {
-		struct hg_columns_kind *k = &c->kinds[c->kind_column[i]];
+		uint8_t index = c->kind_column[i];
+		const struct hg_columns_kind *k = &c->kinds[index];
+		uint64_t *row = next[index];
 
-		if (*k->next > last_ns - time)
+		if (row == end[index] || *row > last_ns - time)
 			return -EBADMSG;
-		time += *k->next;
-		*k->next = time;
-		k->next += 1u + k->nfields;
+		time += *row;
+		*row = time;
+		next[index] = row + k->stride;
+		if (!k->desc)
+			continue;
+		if (k->is_switch || k->prev_fields)
+			undo_prev(k, (struct hg_record *)row, &switch_next);
+		c->order[count++] = (const struct hg_record *)row;
 	}
-	for (size_t k = 0; k < c->nkinds; k++)
-		c->kinds[k].next = c->kinds[k].rows;
-	return time == last_ns ? 0 : -EBADMSG;
+	if (time != last_ns)
+		return -EBADMSG;
+	c->count = count;
+	return 0;
 }
 
 int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint32_t records,
-		    uint64_t first_ns, uint64_t last_ns)
+		    uint64_t first_ns, uint64_t last_ns, const struct hg_columns_source *source)
 {
 	struct fields fields[HG_CHUNK_KINDS_MAX];
 	struct span s = {raw, size};
 	const uint8_t *head = span_take(&s, 1);
 	int err;
 
-	c->records = c->position = 0;
-	c->nkinds = 0;
-	c->switch_next = 0;
+	c->count = c->position = 0;
 	if (!head || !records || records > HG_CHUNK_RECORDS_MAX || first_ns > last_ns)
 		return -EBADMSG;
 	err = kinds_reserve(c, *head);
 	c->records = records;
-	for (unsigned int k = 0; k < *head && !err; k++)
-		err = take_kind(c, &c->kinds[k], &s, &fields[k]);
-	if (err)
-		goto refuse;
 	c->nkinds = *head;
-	c->kind_column = span_take(&s, records);
-	err = c->kind_column ? check_kind_column(c) : -EBADMSG;
-	if (!err)
-		err = rows_reserve(c);
 	for (unsigned int k = 0; k < c->nkinds && !err; k++)
-		err = take_columns(c, &c->kinds[k], &s, &fields[k]);
-	if (!err)
-		err = s.size ? -EBADMSG : undo_times(c, first_ns, last_ns);
-	if (!err)
-		return 0;
-refuse:
-	c->records = 0; /* nothing to seek */
-	return err;
-}
-
-bool hg_columns_seek_known(struct hg_columns *c)
-{
-	while (c->position < c->records && !c->kinds[c->kind_column[c->position]].known)
-		c->position++;
-	return c->position < c->records;
-}
-
-void hg_columns_next(struct hg_columns *c, struct hg_record *out)
-{
-	struct hg_columns_kind *k = &c->kinds[c->kind_column[c->position++]];
-	const uint64_t *row = k->next;
-	unsigned int n = k->nfields;
-
-	out->time_ns = row[0];
-	out->kind = k->kind;
-	for (unsigned int f = 0; f < n; f++)
-		out->f[f] = row[1 + f];
-	for (unsigned int f = n; f < HG_FIELDS_MAX; f++)
-		out->f[f] = 0;
-	for (unsigned int bits = k->prev_fields; bits; bits &= bits - 1)
-		out->f[__builtin_ctz(bits)] ^= c->switch_next;
-	if (k->is_switch)
-		c->switch_next = out->f[HG_SWITCH_NEXT];
-	k->next += 1 + n;
+		err = take_kind(c, &c->kinds[k], &s, &fields[k], source);
+	if (err)
+		return err;
+	c->kind_column = span_take(&s, records);
+	err = c->kind_column ? rows_reserve(c) : -EBADMSG;
+	for (unsigned int k = 0; k < c->nkinds && !err; k++)
+		err = take_columns(c, &c->kinds[k], &s, &fields[k], source);
+	if (err)
+		return err;
+	return s.size ? -EBADMSG : put_in_order(c, first_ns, last_ns);
 }

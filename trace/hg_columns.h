@@ -61,52 +61,53 @@ static inline bool hg_kind_is_switch(uint16_t kind)
 
 struct hg_columns_kind {
 	uint16_t kind;
-	uint16_t nfields; /* that this build knows and the chunk has; 0 if the kind is not known */
-	bool known;
+	uint16_t nfields; /* that this build knows and the chunk has */
+	const struct hg_kind_desc
+		*desc; /* NULL: only its times are decoded, not known or not wanted */
 	bool is_switch;
 	uint32_t prev_fields;  /* bits: HG_ENC_PREV, which only the order of all records can undo */
 	uint32_t keyed_fields; /* bits: HG_ENC_KEYED */
 	uint32_t count;
-	uint64_t *rows; /* time, then fields */
-	uint64_t *next; /* row of the next record */
+	size_t stride;	/* words of a row */
+	uint64_t *rows; /* struct hg_record, with no more fields than desc has; or times */
 };
 
 /* A decoder keeps its arrays from chunk to chunk. Zero-initialise, then free. */
 struct hg_columns {
-	uint32_t records, position;
+	/* What is wanted, in order; position belongs to the user. */
+	const struct hg_record **order;
+	uint32_t count, position;
+	size_t order_cap;
+	uint32_t records; /* of the chunk */
 	const uint8_t *kind_column;
-	uint64_t *words;
+	uint64_t *words; /* all rows */
 	size_t words_cap;
 	struct hg_columns_kind *kinds;
 	size_t nkinds, kinds_cap;
 	struct hg_links links;
-	uint64_t switch_next; /* HG_ENC_PREV */
 };
 
 void hg_columns_free(struct hg_columns *c);
 
+/* Which records come out, and what they say of themselves. */
+struct hg_columns_source {
+	uint16_t machine;
+	uint32_t stream;
+	bool (*want_kind)(uint16_t kind); /* NULL: all that are known */
+};
+
 /*
- * Checks all of a raw payload's structure and times. raw must outlive the use of c. 0; -EBADMSG
- * if a byte is not as the format says; -ENOMEM.
+ * Decodes a raw payload, and checks all of its structure and times, wanted or not. raw must outlive the use
+ * of c. 0; -EBADMSG if a byte is not as the format says; -ENOMEM. c has no records after an error.
  */
 int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint32_t records,
-		    uint64_t first_ns, uint64_t last_ns);
+		    uint64_t first_ns, uint64_t last_ns, const struct hg_columns_source *source);
 
 /* Memory that c holds, in bytes. */
 static inline size_t hg_columns_bytes(const struct hg_columns *c)
 {
-	return c->words_cap * sizeof(uint64_t) +
+	return c->words_cap * sizeof(*c->words) + c->order_cap * sizeof(*c->order) +
 	       (c->links.before_cap + c->links.buckets_cap) * sizeof(uint32_t);
 }
-
-/* Skips records of unknown kinds; false at the end. */
-bool hg_columns_seek_known(struct hg_columns *c);
-/* Time of the current record, which hg_columns_seek_known found. */
-static inline uint64_t hg_columns_time(const struct hg_columns *c)
-{
-	return *c->kinds[c->kind_column[c->position]].next;
-}
-/* Decodes the current record (time, kind, fields) and steps on. */
-void hg_columns_next(struct hg_columns *c, struct hg_record *out);
 
 #endif

@@ -40,9 +40,16 @@ struct hg_cursor {
 	uint32_t *order; /* chunk indices, grouped by stream */
 	uint32_t *heap;	 /* sources that are not at their end; the earliest first */
 	size_t nheap;
+	bool moved; /* the first of the heap gave a run: its time is an old one */
 	uint64_t bytes;
 	struct hg_chunk_buffer buffer;
-	struct hg_record record;
+	bool (*want_kind)(uint16_t kind);
+	/* Of hg_cursor_next: what is left of the run. */
+	const struct hg_record *const *left;
+	int nleft;
+	const struct hg_kind_desc *desc; /* of the last one */
+	struct hg_record record, hole;
+	const struct hg_record *hole_run[1];
 };
 
 static bool is_outside(const struct hg_cursor *c, uint64_t first_ns, uint64_t last_ns)
@@ -101,6 +108,7 @@ static bool hole_at_end(const struct hg_cursor *c, struct source *s)
 static int load_chunk(struct hg_cursor *c, struct source *s, uint32_t i)
 {
 	const struct hg_chunk_info *info = &c->r->scan.chunks[i];
+	const struct hg_columns_source source = {s->machine, s->stream, c->want_kind};
 	size_t before = s->raw.cap + hg_columns_bytes(&s->columns);
 	int err;
 
@@ -111,7 +119,7 @@ static int load_chunk(struct hg_cursor *c, struct source *s, uint32_t i)
 	err = hg_reader_chunk_load(c->r, i, &c->buffer, &s->raw);
 	if (!err)
 		err = hg_columns_open(&s->columns, s->raw.bytes, info->raw_bytes, info->records,
-				      info->first_ns, info->last_ns);
+				      info->first_ns, info->last_ns, &source);
 	c->bytes += s->raw.cap + hg_columns_bytes(&s->columns) - before;
 	if (err == -EBADMSG)
 		hg_reader_chunk_refuse(c->r, i);
@@ -133,13 +141,13 @@ static void step_refused(struct source *s, const struct hg_chunk_info *info)
 	s->was_refused = true;
 	s->next_chunk++;
 	s->sequence = info->sequence + 1;
-	s->columns.records = s->columns.position = 0;
+	s->columns.count = s->columns.position = 0;
 }
 
 /* Moves to the stream's next record. 1, 0 at its end, or -ENOMEM. */
 static int source_next(struct hg_cursor *c, struct source *s)
 {
-	while (!hg_columns_seek_known(&s->columns)) {
+	while (s->columns.position == s->columns.count) {
 		const struct hg_chunk_info *info;
 		bool hole;
 		int err;
@@ -165,7 +173,7 @@ static int source_next(struct hg_cursor *c, struct source *s)
 		if (hole)
 			return 1;
 	}
-	s->time_ns = hg_columns_time(&s->columns);
+	s->time_ns = s->columns.order[s->columns.position]->time_ns;
 	return 1;
 }
 
@@ -308,6 +316,7 @@ int hg_cursor_open(struct hg_reader *r, const struct hg_cursor_opts *opts, struc
 	c->r = r;
 	c->from_ns = opts ? opts->from_ns : 0;
 	c->to_ns = opts && opts->to_ns ? opts->to_ns : UINT64_MAX;
+	c->want_kind = opts ? opts->want_kind : NULL;
 	err = make_sources(c, opts);
 	if (!err)
 		err = fill_heap(c);
@@ -332,42 +341,98 @@ void hg_cursor_close(struct hg_cursor *c)
 	free(c);
 }
 
-static void take_hole(struct source *s, struct hg_record *rec)
+static int take_hole(struct hg_cursor *c, struct source *s, const struct hg_record *const **out)
 {
-	memset(rec->f, 0, sizeof(rec->f));
-	rec->time_ns = s->time_ns;
-	rec->kind = HG_KIND_LOSS;
-	rec->f[HG_LOSS_PROBE] = HG_LOSS_DAMAGE;
-	rec->f[HG_LOSS_COUNT] = s->hole_records;
-	rec->f[HG_LOSS_SINCE] = s->time_ns - s->hole_from_ns;
+	c->hole = (struct hg_record){
+		.time_ns = s->time_ns,
+		.kind = HG_KIND_LOSS,
+		.machine = s->machine,
+		.stream = s->stream,
+		.f = {[HG_LOSS_PROBE] = HG_LOSS_DAMAGE,
+		      [HG_LOSS_COUNT] = s->hole_records,
+		      [HG_LOSS_SINCE] = s->time_ns - s->hole_from_ns},
+	};
 	s->in_hole = false;
+	c->hole_run[0] = &c->hole;
+	*out = c->hole_run;
+	return 1;
+}
+
+/* Puts the stream that gave the last run where its next record belongs. */
+static int heap_settle(struct hg_cursor *c)
+{
+	int err = source_next(c, &c->sources[c->heap[0]]);
+
+	if (err < 0)
+		return err;
+	c->moved = false;
+	if (!err)
+		c->heap[0] = c->heap[--c->nheap];
+	if (c->nheap)
+		sift_down(c, 0);
+	return 0;
+}
+
+/* The last time at which the first of the heap still comes before the others. */
+static uint64_t run_end(const struct hg_cursor *c)
+{
+	uint64_t end_ns = UINT64_MAX;
+
+	for (size_t i = 1; i < HG_MIN(c->nheap, (size_t)3); i++) {
+		uint64_t time_ns = c->sources[c->heap[i]].time_ns;
+
+		/* At the same time the stream that sorts first goes first. */
+		end_ns = HG_MIN(end_ns, time_ns - (c->heap[0] > c->heap[i]));
+	}
+	return end_ns;
+}
+
+int hg_cursor_run(struct hg_cursor *c, const struct hg_record *const **out)
+{
+	struct hg_columns *columns;
+	uint32_t first, at;
+	uint64_t end_ns;
+	struct source *s;
+	int err = c->moved ? heap_settle(c) : 0;
+
+	if (err || !c->nheap)
+		return err;
+	c->moved = true;
+	s = &c->sources[c->heap[0]];
+	if (s->in_hole)
+		return take_hole(c, s, out);
+	columns = &s->columns;
+	end_ns = run_end(c);
+	/* The first one is first for sure. */
+	first = at = columns->position;
+	do
+		at++;
+	while (at < columns->count && columns->order[at]->time_ns <= end_ns);
+	columns->position = at;
+	*out = columns->order + first;
+	return (int)(at - first);
 }
 
 int hg_cursor_next(struct hg_cursor *c, const struct hg_record **out)
 {
-	struct source *s;
+	const struct hg_record *rec;
 
-	if (!c->nheap)
-		return 0;
-	s = &c->sources[c->heap[0]];
-	if (s->in_hole)
-		take_hole(s, &c->record);
-	else
-		hg_columns_next(&s->columns, &c->record);
-	c->record.machine = s->machine;
-	c->record.stream = s->stream;
-	if (hg_columns_seek_known(&s->columns)) {
-		s->time_ns = hg_columns_time(&s->columns);
-	} else {
-		int err = source_next(c, s);
+	if (!c->nleft) {
+		c->nleft = hg_cursor_run(c, &c->left);
+		if (c->nleft <= 0) {
+			int end = c->nleft;
 
-		if (err < 0)
-			return err;
-		if (!err)
-			c->heap[0] = c->heap[--c->nheap];
+			c->nleft = 0;
+			return end;
+		}
 	}
-	if (c->nheap)
-		sift_down(c, 0);
+	c->nleft--;
+	rec = *c->left++;
+	if (!c->desc || c->desc->kind != rec->kind)
+		c->desc = hg_kind_find(rec->kind);
+	memset(&c->record, 0, sizeof(c->record));
+	memcpy(&c->record, rec,
+	       offsetof(struct hg_record, f) + c->desc->nfields * sizeof(rec->f[0]));
 	*out = &c->record;
 	return 1;
 }

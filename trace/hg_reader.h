@@ -81,6 +81,7 @@ struct hg_cursor_opts {
 	uint64_t from_ns, to_ns;
 	bool (*want)(void *arg, uint16_t machine, uint32_t stream); /* NULL: all */
 	void *arg;
+	bool (*want_kind)(uint16_t kind); /* NULL: all; others cost much less */
 };
 int hg_cursor_open(struct hg_reader *r, const struct hg_cursor_opts *opts, struct hg_cursor **out);
 void hg_cursor_close(struct hg_cursor *c);
@@ -91,6 +92,11 @@ static inline void hg_cursor_closep(struct hg_cursor **c)
 }
 /* 1 and *out (valid until the next call), 0 at the end, or -errno (ENOMEM only: damage is skipped). */
 int hg_cursor_next(struct hg_cursor *c, const struct hg_record **out);
+/*
+ * The same, as many at once as come from one stream: their number. These records have no fields
+ * beyond those of their kind: the next one may lie there. Not to be mixed with hg_cursor_next.
+ */
+int hg_cursor_run(struct hg_cursor *c, const struct hg_record *const **out);
 
 /*
  * A chunk that was lost to damage leaves a hole in its stream; holes are reported as synthetic
