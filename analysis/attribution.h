@@ -37,6 +37,7 @@ enum hg_blame {
 	HG_BLAME_CLIENT_TIMER, /* ... sleeps on a timer: it thinks or is paced */
 	HG_BLAME_CLIENT_WAIT,  /* ... waits for the target (or for something else) */
 	HG_BLAME_NET,	       /* the network, sender unknown (another machine) */
+	HG_BLAME_NET_LATE, /* ... on this machine, but it was not in the sender's own call that it arrived */
 	HG_BLAME_SERVICE, /* a lane of the target sleeps on a timer while another one is ready to serve */
 	HG_BLAME_SERIAL_WAIT, /* a lane of the target sleeps on a timer and no other one is ready */
 	HG_BLAME_DISK,
@@ -143,7 +144,8 @@ struct hg_case {
 	struct hg_candidate c;
 	double sub_ns[HG_SUBWINDOWS_MAX];
 	bool credited;
-	bool unjudged; /* time of this blame, which no detector judges */
+	uint64_t blames; /* a bit for each that it was credited with */
+	bool unjudged;	 /* time of this blame, which no detector judges */
 	enum hg_blame blame;
 };
 
@@ -166,6 +168,7 @@ extern const struct hg_detector hg_detector_sched_placement;
 extern const struct hg_detector hg_detector_quota;
 extern const struct hg_detector hg_detector_competitor;
 extern const struct hg_detector hg_detector_locking_user;
+extern const struct hg_detector hg_detector_link_shaper;
 extern const struct hg_detector hg_detector_vmm_io_thread;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;
@@ -194,7 +197,7 @@ void hg_gates_check(const struct hg_attribution *a, const struct hg_model_sessio
 		    const struct hg_reader_health *health, struct hg_gates *g);
 const char *hg_gate_advice(const char *name);
 
-#define HG_CASES_MAX 24
+#define HG_CASES_MAX 48
 /* Cases of all detectors and of the time that none judges, ranked. */
 size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases);
 void hg_verdict_make(const struct hg_attribution *a, const struct hg_case *cases, size_t n,

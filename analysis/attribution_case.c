@@ -15,6 +15,7 @@ void hg_case_credit(const struct hg_attribution *a, struct hg_case *k,
 	k->credited = true;
 	if (!row)
 		return;
+	k->blames |= UINT64_C(1) << row->blame;
 	for (unsigned int i = 0; i < a->shares.subs; i++)
 		k->sub_ns[i] += row->sub_ns[i];
 }

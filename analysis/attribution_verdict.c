@@ -11,6 +11,7 @@
 /* A refuted cause need not be stood out from, but one that holds far more of the time is not understood yet. */
 #define REFUTED_MAX 1.5
 
+/* clang-format off */
 const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_serial_thread,
 	&hg_detector_saturated,
@@ -19,6 +20,7 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_quota,
 	&hg_detector_competitor,
 	&hg_detector_locking_user,
+	&hg_detector_link_shaper,
 	&hg_detector_vmm_io_thread,
 	&hg_detector_client_saturated,
 	&hg_detector_too_few,
@@ -26,14 +28,19 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_none,
 	NULL,
 };
+/* clang-format on */
 
-/* Time that no detector of this version judges: it can keep a verdict from standing out, never be one. */
+/*
+ * Time that no detector of this version judges, or only ones that refute their own cause: it can keep a verdict from
+ * standing out, never be one.
+ */
 static const struct {
 	enum hg_blame blame;
 	const char *text;
 } unjudged[] = {
 	{HG_BLAME_WAKE_LATENCY, "its threads wait for an idle CPU to take them"},
 	{HG_BLAME_KSOFTIRQD, "its threads wait for a CPU on which ksoftirqd runs"},
+	{HG_BLAME_NET_LATE, "what it or the client has sent is held on its way"},
 	{HG_BLAME_NET, "it waits for the network and the sender is not on this machine"},
 	{HG_BLAME_SERIAL_WAIT, "a thread sleeps on a timer and no other one is ready to serve"},
 	{HG_BLAME_DISK, "it waits for a disk"},
@@ -67,6 +74,16 @@ static int by_rank(const void *x, const void *y)
 	return strcmp(a->c.cause ? a->c.cause : "", b->c.cause ? b->c.cause : "");
 }
 
+/* A detector that has not refuted its cause speaks for the time of this blame. */
+static bool is_judged(const struct hg_case *cases, size_t n, enum hg_blame blame)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (cases[i].c.cause && !is_refuted(&cases[i]) && (cases[i].blames >> blame & 1))
+			return true;
+	}
+	return false;
+}
+
 size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases)
 {
 	size_t n = 0;
@@ -87,6 +104,8 @@ size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases)
 	for (size_t i = 0; i < HG_ARRAY_SIZE(unjudged) && n < HG_CASES_MAX; i++) {
 		struct hg_case *k = &cases[n];
 
+		if (is_judged(cases, n, unjudged[i].blame))
+			continue;
 		memset(k, 0, sizeof(*k));
 		k->c.class_name = "unknown";
 		k->c.saturation = NAN;
@@ -140,8 +159,9 @@ static double separation(const struct hg_attribution *a, const struct hg_case *x
 /* "None" covers time that no other detector judges, such as waits for other machines: that time is no rival of it. */
 static bool is_rival(const struct hg_case *top, const struct hg_case *other)
 {
-	return !(other->unjudged && other->blame == HG_BLAME_NET &&
-		 !strcmp(top->c.class_name, "none"));
+	bool net = other->blame == HG_BLAME_NET || other->blame == HG_BLAME_NET_LATE;
+
+	return !(other->unjudged && net && !strcmp(top->c.class_name, "none"));
 }
 
 static const char *case_label(const struct hg_attribution *a, const struct hg_case *k)

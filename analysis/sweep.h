@@ -39,6 +39,8 @@ struct hg_sweep_lane {
 	/* clients: what it did since the target became idle */
 	uint64_t idle_epoch;
 	uint64_t idle_ns[HG_LEAVES];
+	uint64_t
+		idle_late_ns; /* of its waits for the network, those that nobody's own call ended */
 };
 
 struct hg_sweep_lock_key {

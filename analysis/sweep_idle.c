@@ -6,16 +6,29 @@
 #include "analysis/sweep.h"
 #include "base/hg_base.h"
 
+/*
+ * What is sent to a task on the same machine arrives within the sender's own call, unless something held it on its way: a
+ * queueing discipline, a relay of packets, a retransmission. Then a softirq at an interrupt's or timer's end delivers it.
+ */
+static bool is_late(uint8_t ctx)
+{
+	return ctx == HG_CTX_SOFTIRQ_IRQ || ctx == HG_CTX_KSOFTIRQD || ctx == HG_CTX_NAPI_THREAD;
+}
+
 void hg_sweep_client_account(struct hg_sweep *s, struct hg_sweep_lane *l, uint64_t t)
 {
 	uint64_t from = HG_MAX(l->since_ns, s->idle_start_ns);
 
 	if (l->idle_epoch != s->idle_epoch) {
 		memset(l->idle_ns, 0, sizeof(l->idle_ns));
+		l->idle_late_ns = 0;
 		l->idle_epoch = s->idle_epoch;
 	}
-	if (t > from)
-		l->idle_ns[l->leaf] += t - from;
+	if (t <= from)
+		return;
+	l->idle_ns[l->leaf] += t - from;
+	if (l->leaf == HG_LEAF_BLOCKED_NET && is_late(l->ctx))
+		l->idle_late_ns += t - from;
 }
 
 static void idle_give(struct hg_sweep *s, struct hg_blame_row *row, double part)
@@ -26,10 +39,11 @@ static void idle_give(struct hg_sweep *s, struct hg_blame_row *row, double part)
 		row->sub_ns[i] += s->idle_pending[i] * part;
 }
 
-static void idle_give_client(struct hg_sweep *s, uint32_t sender)
+/* late: nor did the target get it in the sender's own call: what the sender waited for was still on its way. */
+static void idle_give_client(struct hg_sweep *s, uint32_t sender, bool late)
 {
 	struct hg_sweep_lane *l = &s->ls[sender];
-	double sum = 0, busy = 0, timer = 0;
+	double sum = 0, busy = 0, timer = 0, net;
 
 	hg_sweep_client_account(s, l, s->now_ns);
 	for (int i = 0; i < HG_LEAVES; i++) {
@@ -48,7 +62,9 @@ static void idle_give_client(struct hg_sweep *s, uint32_t sender)
 	}
 	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_BUSY, 0), busy / sum);
 	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_TIMER, 0), timer / sum);
-	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0), (sum - busy - timer) / sum);
+	net = late ? sum - busy - timer : (double)l->idle_late_ns;
+	idle_give(s, hg_sweep_row(s, HG_BLAME_NET_LATE, 0), net / sum);
+	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0), (sum - busy - timer - net) / sum);
 }
 
 /* A thread in an event loop is ready for the next request. */
@@ -75,7 +91,8 @@ void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
 			sender = s->last_sender;
 		if (sender) {
 			s->last_sender = sender;
-			idle_give_client(s, sender);
+			idle_give_client(s, sender,
+					 l->leaf == HG_LEAF_BLOCKED_NET && is_late(l->ctx));
 		} else if (l->leaf == HG_LEAF_BLOCKED_NET && !own) {
 			idle_give(s, hg_sweep_row(s, HG_BLAME_NET, 0), 1);
 		} else {

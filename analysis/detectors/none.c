@@ -10,9 +10,9 @@
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
-	static const enum hg_blame idle[] = {HG_BLAME_CLIENT_TIMER, HG_BLAME_CLIENT_WAIT,
-					     HG_BLAME_SERVICE,	    HG_BLAME_NET,
-					     HG_BLAME_CLIENT_BUSY,  HG_BLAME_OTHER};
+	static const enum hg_blame idle[] = {
+		HG_BLAME_CLIENT_TIMER, HG_BLAME_CLIENT_WAIT, HG_BLAME_SERVICE, HG_BLAME_NET,
+		HG_BLAME_NET_LATE,     HG_BLAME_CLIENT_BUSY, HG_BLAME_OTHER};
 	const struct hg_client_result *r = a->client;
 	bool alone = !a->client_top && !r->valid;
 	double sum = 0,

@@ -140,6 +140,19 @@ class Network:
         if done.returncode:
             raise Skip(f"ip {' '.join(args)}: {done.stderr.strip()}")
 
+    def shape(self, end, rate_mbit, burst_kb):
+        """What this end sends passes a token bucket; None: no longer."""
+        self.start()
+        device = ["dev", "eth0", "root"]
+        tc = ["tc", "-n", self.names[end], "qdisc"]
+        if rate_mbit:
+            args = [*tc, "replace", *device, "tbf", "rate", f"{rate_mbit}mbit", "burst", f"{burst_kb}kb", "latency", "100ms"]
+        else:
+            args = [*tc, "del", *device]
+        done = subprocess.run(args, capture_output=True, text=True)
+        if done.returncode and rate_mbit:
+            raise Skip(f"{' '.join(args)}: {done.stderr.strip()}")
+
     def enter(self, end):
         return ["nsenter", f"--net=/run/netns/{self.names[end]}"]
 

@@ -28,6 +28,7 @@ def truth(plan, running, client_argv):
                        "names": [plan.base.hog["name"]] if plan.base.hog else []},
         "lock": {"addresses": running.locks},
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
+        "link": {"names": ["eth0 in netns "]},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},
     }.get(plan.subject)
 

@@ -19,7 +19,7 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, link, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
     chain: tuple = ()      # words that the verdict's chain must hold; a tuple of words: one of them
@@ -175,6 +175,17 @@ def relay(rng, cpus):
     return Plan(base, removed, "net", "vmm-io-thread", "half the relay's CPU per piece", "relay")
 
 
+def link_shaper(rng, cpus):
+    process, loops, workers, client = names(rng, 4)
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(5, 30), "loops": 1,
+               "workers": 2, "size": rng.randrange(8, 49) * 1024, "name": process, "thread-name": loops,
+               "worker-name": workers}
+    shaper = {"end": rng.choice([0, 1]), "rate_mbit": rng.randrange(80, 240), "burst_kb": rng.choice([32, 64, 128])}
+    base = Setup(Own(options), Client(rng.choice([8, 16, 24]), 1, {"name": client, "size": options["size"]}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=True, shaper=shaper)
+    return Plan(base, base.but(shaper=None), "net", "link-shaper", "no token bucket", "link")
+
+
 def client_saturated(rng, cpus):
     process, loops, client, more = names(rng, 4)
     burn = rng.randrange(100, 250)
@@ -237,6 +248,7 @@ SERIES = {
     "locking-hot": locking_hot,
     "locking-rpc": locking_rpc,
     "relay": relay,
+    "link-shaper": link_shaper,
     "client-saturated": client_saturated,
     "too-few-connections": too_few_connections,
     "think-time": think_time,

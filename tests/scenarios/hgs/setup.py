@@ -52,6 +52,7 @@ class Setup:
     quota_percent: int | None = None  # with this quota, or none
     period_us: int = 100000
     hog: dict | None = None
+    shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb
     relay: dict | None = None       # hg-relay with these options stands between client and server
     backend: dict | None = None     # the server asks another hg-server with these options
 
@@ -114,8 +115,12 @@ class Running:
             m.network.start()
             self.address = Network.SERVER
             prefix += m.network.enter(0)
+            m.network.shape(0, None, None)
+            m.network.shape(1, None, None)
         if s.server_cpus:
             prefix += ["taskset", "-c", s.server_cpus]
+        if s.shaper:
+            m.network.shape(**s.shaper)
         leaf = "main"
         if s.limited:
             self.cgroup, leaf = m.groups.quota(s.quota_percent, s.period_us), "limited"
