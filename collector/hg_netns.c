@@ -192,6 +192,7 @@ void hg_netns_opener_stop(struct hg_netns_opener *o)
 {
 	if (!o)
 		return;
+	shutdown(o->fd, SHUT_RDWR); /* whoever else was forked with it */
 	close(o->fd);
 	if (o->pid > 0)
 		waitpid(o->pid, NULL, 0);

@@ -19,9 +19,10 @@
 
 /* In this order at each tick: what is compared with events first, what takes longest last. */
 static const struct sampler_ops *const table[] = {
-	&sampler_clock,	     &sampler_cpu_times, &sampler_schedstat, &sampler_cgroup,
-	&sampler_task_times, &sampler_rss,	 &sampler_wait,	     &sampler_softnet,
-	&sampler_disk,	     &sampler_psi,	 &sampler_netns,     &sampler_link,
+	&sampler_clock,	      &sampler_cpu_times, &sampler_schedstat, &sampler_cgroup,
+	&sampler_task_times,  &sampler_rss,	  &sampler_wait,      &sampler_softnet,
+	&sampler_disk,	      &sampler_psi,	  &sampler_netns,     &sampler_link,
+	&sampler_netns_stats, &sampler_socket,
 };
 _Static_assert(HG_ARRAY_SIZE(table) <= HG_ARRAY_SIZE(((struct hg_sampler *)0)->state),
 	       "state is too small");

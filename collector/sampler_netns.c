@@ -82,6 +82,7 @@ static struct sampler_netns *slot_new(struct hg_sampler *s, uint64_t inode, pid_
 static void slot_close(struct sampler_netns *ns)
 {
 	sampler_links_free(ns);
+	sampler_sockets_free(ns);
 	hg_netns_close(&ns->files);
 	ns->id = 0;
 }

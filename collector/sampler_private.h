@@ -70,7 +70,7 @@ struct sampler_netns {
 
 	uint64_t counters_ns; /* sampler_netns_stats.c: likewise */
 
-	struct sampler_sockets *sockets; /* sampler_socket.c */
+	struct sampler_sockets *sockets; /* sampler_socket.c: those that are followed */
 };
 
 struct sampler_process;
@@ -146,7 +146,7 @@ struct sampler_ops {
 
 extern const struct sampler_ops sampler_clock, sampler_cpu_times, sampler_schedstat,
 	sampler_task_times, sampler_cgroup, sampler_rss, sampler_wait, sampler_softnet,
-	sampler_disk, sampler_psi, sampler_netns, sampler_link;
+	sampler_disk, sampler_psi, sampler_netns, sampler_link, sampler_netns_stats, sampler_socket;
 
 /* Names the file and opens it if its class has a descriptor left. -ENOMEM only. */
 int sampler_file_init(struct hg_sampler *s, enum sampler_file_class class, struct sampler_file *f,
@@ -167,8 +167,9 @@ ssize_t sampler_file_read_at(const struct sampler_file *f, char *buf, size_t siz
 ssize_t sampler_file_read_whole_at(const struct sampler_file *f, char *buf, size_t size,
 				   uint64_t *time_ns_out);
 
-/* sampler_link.c, when a namespace is closed. */
+/* When a namespace is closed. */
 void sampler_links_free(struct sampler_netns *ns);
+void sampler_sockets_free(struct sampler_netns *ns);
 
 /* Writes a record of the sampler's stream. */
 int sampler_write(const struct sampler_pass *pass, const struct hg_record *rec);
@@ -194,6 +195,9 @@ bool sampler_softnet_parse(const char *text, unsigned int line, uint64_t f[stati
 bool sampler_disk_parse(const char *line, char name[static 64], uint64_t f[static 19]);
 /* A file of pressure: totals in ns; what it does not say is 0. false: not one. */
 bool sampler_psi_parse(const char *text, uint64_t *some_ns_out, uint64_t *full_ns_out);
+/* Adds what the text of a /proc/net/snmp or netstat (pairs of lines) or snmp6 says to HG_NETNS_STATS_*. */
+void sampler_snmp_parse(const char *text, uint64_t f[static 17]);
+void sampler_snmp6_parse(const char *text, uint64_t f[static 17]);
 uint64_t sampler_ticks_to_ns(uint64_t ticks);
 
 #endif

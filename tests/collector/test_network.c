@@ -380,7 +380,7 @@ static void shaped_link(void **state)
 	tape_close(&t);
 }
 
-static int go_pipe[2];
+static int go[2], gone[2]; /* pipes to it and from it */
 
 /* Starts in the namespace of the test, and moves when it is told. */
 static void mover(int ready)
@@ -388,10 +388,10 @@ static void mover(int ready)
 	char byte;
 
 	ready_say(ready);
-	if (read(go_pipe[0], &byte, 1) != 1)
+	if (read(go[0], &byte, 1) != 1)
 		_exit(1);
 	enter(1);
-	if (write(go_pipe[1], "", 1) != 1)
+	if (write(gone[1], "", 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
@@ -406,17 +406,17 @@ static void client_that_moves(void **state)
 	char byte;
 	pid_t pid;
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, go_pipe), 0);
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(gone), 0);
 	pid = process_start(0, mover);
 	tape_open(&t);
 	assert_int_equal(hg_sampler_new(&s), 0);
 	hg_sampler_netns_set(s, opener);
 	hg_sampler_task_add(s, 5, pid, pid, HG_ROLEF_CLIENT);
 	hg_sampler_tick(s, t.w, now);
-	assert_non_null(s->netns[1].id ? &s->netns[1] : NULL);
-	assert_int_equal(write(go_pipe[1], "", 1), 1);
-	/* its answer comes back on the same side that it reads */
-	assert_int_equal(read(go_pipe[0], &byte, 1), 1);
+	assert_true(s->netns[1].id);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(read(gone[0], &byte, 1), 1);
 	hg_sampler_tick(s, t.w, now + HG_NSEC_PER_SEC / 10);
 	inode = inode_of(pid);
 	assert_int_equal(s->netns[2].inode, inode);
@@ -435,8 +435,10 @@ static void client_that_moves(void **state)
 	assert_true(netns_id(&t, inode, &flags));
 	assert_int_equal(flags, HG_NETNSF_CLIENT | HG_NETNSF_OPEN);
 	tape_close(&t);
-	close(go_pipe[0]);
-	close(go_pipe[1]);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(gone[i]);
+	}
 }
 
 /* The file says what is not read, and why. */
@@ -483,13 +485,291 @@ static void opener_answers(void **state)
 	hg_netns_close(&f);
 }
 
+/* --- sockets --- */
+
+/* What a command prints in a namespace, its first line. */
+static void line_of(int ns, const char *command, char *out, size_t size)
+{
+	char whole[512];
+	FILE *f;
+
+	snprintf(whole, sizeof(whole), "ip netns exec %s %s", names[ns], command);
+	f = popen(whole, "r");
+	assert_non_null(f);
+	if (!fgets(out, (int)size, f))
+		*out = '\0';
+	pclose(f);
+}
+
+static double number_after(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtod(at + strlen(key), NULL) : -1;
+}
+
+static const struct hg_record *socket_of(const struct tape *t, uint64_t netns, uint64_t state,
+					 uint16_t port, uint16_t peer, size_t nth)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct hg_record *rec = &t->records[i];
+
+		if (rec->kind == HG_KIND_SOCKET && rec->f[HG_SOCKET_NETNS] == netns &&
+		    rec->f[HG_SOCKET_STATE] == state &&
+		    (!port || rec->f[HG_SOCKET_PORTS] >> 16 == port) &&
+		    (!peer || (uint16_t)rec->f[HG_SOCKET_PORTS] == peer) && !nth--)
+			return rec;
+	}
+	return NULL;
+}
+
+/* One connection through tbf, seen from both ends, against ss. */
+static void one_connection(void **state)
+{
+	static const char command[] = "ss -tinOH state established dport = :5001";
+	pid_t server = process_start(1, sink), client = process_start(0, source);
+	const struct hg_record *rec, *peer, *listening;
+	uint64_t ns[2], flags;
+	char before[2048], after[2048];
+	struct hg_sampler *s;
+	struct tape t;
+
+	tape_open(&t);
+	assert_int_equal(hg_sampler_new(&s), 0);
+	hg_sampler_netns_set(s, opener);
+	hg_sampler_task_add(s, 5, server, server, HG_ROLEF_TARGET);
+	hg_sampler_task_add(s, 6, client, client, HG_ROLEF_CLIENT);
+	do { /* until it has sent something that took a while */
+		line_of(0, command, before, sizeof(before));
+	} while (number_after(before, " bytes_acked:") < 100000);
+	assert_int_equal(hg_sampler_final(s, t.w, hg_now_ns()), 0);
+	line_of(0, command, after, sizeof(after));
+	assert_int_equal(hg_sampler_final(s, t.w, hg_now_ns()), 0);
+	hg_sampler_free(s);
+	tape_read(&t);
+	ns[0] = netns_id(&t, inode_of(client), &flags);
+	ns[1] = netns_id(&t, inode_of(server), &flags);
+	process_stop(client);
+	process_stop(server);
+
+	rec = socket_of(&t, ns[0], 1, 0, PORT, 0);
+	assert_non_null(rec);
+	assert_int_equal(rec->f[HG_SOCKET_ROLE], HG_ROLEF_CLIENT);
+	assert_in_range(rec->f[HG_SOCKET_ACKED], (uint64_t)number_after(before, " bytes_acked:"),
+			(uint64_t)number_after(after, " bytes_acked:"));
+	/* ss prints ms, rounded */
+	assert_in_range(rec->f[HG_SOCKET_BUSY_NS],
+			1000000 * ((uint64_t)number_after(before, " busy:") - 1),
+			1000000 * ((uint64_t)number_after(after, " busy:") + 1));
+	assert_int_equal(rec->f[HG_SOCKET_MSS], (uint64_t)number_after(after, " mss:"));
+	assert_true(rec->f[HG_SOCKET_RTT_US] >= rec->f[HG_SOCKET_MIN_RTT_US]);
+	assert_true(rec->f[HG_SOCKET_MIN_RTT_US] > 0);
+	assert_true(rec->f[HG_SOCKET_CWND] > 0);
+	assert_true(rec->f[HG_SOCKET_SENDQ] > 0);
+	/* its other end, the accepted one, is the target's by its port */
+	peer = socket_of(&t, ns[1], 1, PORT, (uint16_t)(rec->f[HG_SOCKET_PORTS] >> 16), 0);
+	assert_non_null(peer);
+	assert_int_equal(peer->f[HG_SOCKET_ROLE], HG_ROLEF_TARGET);
+	assert_true(peer->f[HG_SOCKET_RECEIVED] > 0);
+	listening = socket_of(&t, ns[1], 10, PORT, 0, 0);
+	assert_non_null(listening);
+	assert_int_equal(listening->f[HG_SOCKET_ROLE], HG_ROLEF_TARGET);
+	assert_int_equal(listening->f[HG_SOCKET_SENDQ], 7); /* of listen() */
+	/* the same cookie again: a series */
+	peer = socket_of(&t, ns[0], 1, 0, PORT, 1);
+	assert_non_null(peer);
+	assert_int_equal(peer->f[HG_SOCKET_COOKIE], rec->f[HG_SOCKET_COOKIE]);
+	assert_true(peer->f[HG_SOCKET_ACKED] >= rec->f[HG_SOCKET_ACKED]);
+	tape_close(&t);
+}
+
+#define CONNECTIONS 300
+
+/* Both ends of many connections over its loopback. */
+static void crowd(int ready)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT + 1),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, CONNECTIONS))
+		_exit(1);
+	for (int i = 0; i < CONNECTIONS; i++) {
+		int end = socket(AF_INET, SOCK_STREAM, 0);
+
+		if (connect(end, (struct sockaddr *)&at, sizeof(at)) || accept(fd, NULL, NULL) < 0)
+			_exit(1);
+	}
+	ready_say(ready);
+	for (;;)
+		pause();
+}
+
+/* As many as there is room for, always the same; and none of a process that is not recorded. */
+static void many_connections(void **state)
+{
+	pid_t target = process_start(0, crowd), other = process_start(1, crowd);
+	pid_t idler = process_start(1, idle);
+	uint64_t now = hg_now_ns(), flags, ns[2];
+	struct hg_sampler *s;
+	struct tape t;
+
+	tape_open(&t);
+	assert_int_equal(hg_sampler_new(&s), 0);
+	hg_sampler_netns_set(s, opener);
+	hg_sampler_task_add(s, 5, target, target, HG_ROLEF_TARGET);
+	hg_sampler_task_add(s, 6, idler, idler, HG_ROLEF_CLIENT);
+	hg_sampler_tick(s, t.w, now);
+	hg_sampler_tick(s, t.w, now + HG_NSEC_PER_SEC);
+	hg_sampler_tick(s, t.w, now + HG_NSEC_PER_SEC + 1); /* not due */
+	hg_sampler_free(s);
+	tape_read(&t);
+	ns[0] = netns_id(&t, inode_of(target), &flags);
+	ns[1] = netns_id(&t, inode_of(idler), &flags);
+	process_stop(target);
+	process_stop(other);
+	process_stop(idler);
+	for (size_t i = 0; i < 64; i++) {
+		const struct hg_record *a = socket_of(&t, ns[0], 1, 0, 0, i),
+				       *b = socket_of(&t, ns[0], 1, 0, 0, i + 64);
+
+		assert_true(a && b);
+		assert_int_equal(a->f[HG_SOCKET_COOKIE], b->f[HG_SOCKET_COOKIE]);
+	}
+	assert_null(socket_of(&t, ns[0], 1, 0, 0, 128));
+	assert_non_null(socket_of(&t, ns[0], 10, PORT + 1, 0, 1));
+	assert_null(socket_of(&t, ns[1], 1, 0, 0, 0));
+	assert_null(socket_of(&t, ns[1], 10, 0, 0, 0));
+	tape_close(&t);
+}
+
+/* --- counters --- */
+
+static void snmp_texts(void **state)
+{
+	uint64_t f[HG_FIELDS_MAX] = {0};
+
+	sampler_snmp_parse(
+		"Ip: Forwarding InSegs\nIp: 1 99\n"
+		"Tcp: RtoMax MaxConn ActiveOpens PassiveOpens InSegs OutSegs RetransSegs\n"
+		"Tcp: 120000 -1 3 4 100 200 5\n"
+		"Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors\n"
+		"Udp: 10 11 12 13 14\n",
+		f);
+	sampler_snmp_parse("TcpExt: SyncookiesSent ListenOverflows ListenDrops New\n"
+			   "TcpExt: 0 7 8 9 10\n",
+			   f);
+	sampler_snmp6_parse("Ip6InReceives \t 12\nUdp6InDatagrams   \t1000\n"
+			    "Udp6RcvbufErrors \t 20\nUdp6OutDatagrams",
+			    f);
+	assert_int_equal(f[HG_NETNS_STATS_TCP_IN], 100);
+	assert_int_equal(f[HG_NETNS_STATS_TCP_OUT], 200);
+	assert_int_equal(f[HG_NETNS_STATS_TCP_RETRANS], 5);
+	assert_int_equal(f[HG_NETNS_STATS_TCP_OPENS], 7);
+	assert_int_equal(f[HG_NETNS_STATS_LISTEN_OVERFLOWS], 7);
+	assert_int_equal(f[HG_NETNS_STATS_LISTEN_DROPS], 8);
+	assert_int_equal(f[HG_NETNS_STATS_UDP_IN], 1010);
+	assert_int_equal(f[HG_NETNS_STATS_UDP_OUT], 13);
+	assert_int_equal(f[HG_NETNS_STATS_UDP_RCVBUF_ERRORS], 34);
+	/* a value is missing; names of one section and values of another; cut off */
+	memset(f, 0, sizeof(f));
+	sampler_snmp_parse("Tcp: InSegs OutSegs\nTcp: 1\nTcp: InSegs\nUdp: 5\nTcp: OutSegs\nTcp: 7",
+			   f);
+	assert_int_equal(f[HG_NETNS_STATS_TCP_IN], 1);
+	assert_int_equal(f[HG_NETNS_STATS_TCP_OUT], 0);
+	sampler_snmp_parse("", f);
+	sampler_snmp6_parse("", f);
+}
+
+/* A listening socket that accepts nothing, and a UDP socket that is not read, both sent more than they hold. */
+static void losses(int ready)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT + 2),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int tcp = socket(AF_INET, SOCK_STREAM, 0), udp = socket(AF_INET, SOCK_DGRAM, 0),
+	    from = socket(AF_INET, SOCK_DGRAM, 0), small = 4096;
+	static char data[1000];
+
+	setsockopt(udp, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	if (bind(tcp, (struct sockaddr *)&at, sizeof(at)) || listen(tcp, 0) ||
+	    bind(udp, (struct sockaddr *)&at, sizeof(at)))
+		_exit(1);
+	for (int i = 0; i < 5; i++)
+		connect(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), (struct sockaddr *)&at,
+			sizeof(at));
+	for (int i = 0; i < 50; i++)
+		sendto(from, data, sizeof(data), 0, (struct sockaddr *)&at, sizeof(at));
+	ready_say(ready);
+	for (;;)
+		pause();
+}
+
+static uint64_t counter_by_hand(int ns, const char *file, const char *section, const char *name)
+{
+	char command[512], line[64];
+
+	snprintf(command, sizeof(command),
+		 "awk '$1 == \"%s:\" { if (!n) { for (i = 2; i <= NF; i++) if ($i == \"%s\") n = i "
+		 "} "
+		 "else print $n }' /proc/net/%s",
+		 section, name, file);
+	line_of(ns, command, line, sizeof(line));
+	assert_true(*line);
+	return strtoull(line, NULL, 10);
+}
+
+static void counted_losses(void **state)
+{
+	static const struct {
+		const char *file, *section, *name;
+		int field;
+		bool some; /* there are */
+	} known[] = {
+		{"netstat", "TcpExt", "ListenOverflows", HG_NETNS_STATS_LISTEN_OVERFLOWS, true},
+		{"netstat", "TcpExt", "ListenDrops", HG_NETNS_STATS_LISTEN_DROPS, true},
+		{"snmp", "Udp", "RcvbufErrors", HG_NETNS_STATS_UDP_RCVBUF_ERRORS, true},
+		{"snmp", "Udp", "InErrors", HG_NETNS_STATS_UDP_IN_ERRORS, true},
+		{"snmp", "Tcp", "RetransSegs", HG_NETNS_STATS_TCP_RETRANS, false},
+		{"snmp", "Tcp", "OutSegs", HG_NETNS_STATS_TCP_OUT, true},
+		{"snmp", "Udp", "OutDatagrams", HG_NETNS_STATS_UDP_OUT, true},
+	};
+	uint64_t before[HG_ARRAY_SIZE(known)], after[HG_ARRAY_SIZE(known)], flags, ns;
+	pid_t target = process_start(1, losses);
+	const struct hg_record *rec;
+	struct hg_sampler *s;
+	struct tape t;
+
+	tape_open(&t);
+	assert_int_equal(hg_sampler_new(&s), 0);
+	hg_sampler_netns_set(s, opener);
+	hg_sampler_task_add(s, 5, target, target, HG_ROLEF_TARGET);
+	for (size_t i = 0; i < HG_ARRAY_SIZE(known); i++)
+		before[i] = counter_by_hand(1, known[i].file, known[i].section, known[i].name);
+	assert_int_equal(hg_sampler_tick(s, t.w, hg_now_ns()), 0);
+	for (size_t i = 0; i < HG_ARRAY_SIZE(known); i++)
+		after[i] = counter_by_hand(1, known[i].file, known[i].section, known[i].name);
+	hg_sampler_free(s);
+	tape_read(&t);
+	ns = netns_id(&t, inode_of(target), &flags);
+	process_stop(target);
+	rec = find(&t, HG_KIND_NETNS_STATS, ns, 0);
+	assert_non_null(rec);
+	for (size_t i = 0; i < HG_ARRAY_SIZE(known); i++) {
+		assert_in_range(rec->f[known[i].field], before[i], after[i]);
+		assert_true(!known[i].some || rec->f[known[i].field] > 0);
+	}
+	tape_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opener_answers),
-		cmocka_unit_test(shaped_link),
-		cmocka_unit_test(client_that_moves),
-		cmocka_unit_test(without_an_opener),
+		cmocka_unit_test(opener_answers),    cmocka_unit_test(shaped_link),
+		cmocka_unit_test(client_that_moves), cmocka_unit_test(without_an_opener),
+		cmocka_unit_test(one_connection),    cmocka_unit_test(many_connections),
+		cmocka_unit_test(snmp_texts),	     cmocka_unit_test(counted_losses),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
