@@ -14,6 +14,7 @@ foreach(script ${scripts})
   hg_test(record_${name} LABELS root TIMEOUT 240
           COMMAND ${CMAKE_COMMAND} -E env HOURGLASS=$<TARGET_FILE:hourglass>
                   TRACE_FACTS=$<TARGET_FILE:trace_facts> MANY_THREADS=$<TARGET_FILE:many_threads>
-                  IDENTITY=$<TARGET_FILE:identity>
+                  IDENTITY=$<TARGET_FILE:identity> HG_SERVER=$<TARGET_FILE:hg-server>
+                  HG_CLIENT=$<TARGET_FILE:hg-client>
                   bash ${script})
 endforeach()
