@@ -267,8 +267,8 @@ struct hg_losses {
 
 struct hg_line {
 	uint64_t time_ns;
-	int fd; /* 1, 2; 3 = --client-log */
-	const char *text;
+	int fd;		  /* 1, 2; 3 = --client-log */
+	const char *text; /* NULL: not a whole line, or not text */
 };
 
 struct hg_model;

@@ -280,6 +280,16 @@ static int on_probe_cost(struct hg_model *m, const struct hg_record *rec)
 	return 0;
 }
 
+/* A piece of a line may end within a number, and a line with a NUL is cut there: no figure is read from them. */
+static const char *line_text(const struct hg_model *m, const struct hg_record *rec)
+{
+	const char *text = hg_model_string(m, rec->f[HG_LINE_TEXT]);
+	size_t length = 0;
+
+	hg_reader_string(m->r, rec->f[HG_LINE_TEXT], &length);
+	return rec->f[HG_LINE_PIECE] || memchr(text, '\0', length) ? NULL : text;
+}
+
 static int on_line(struct hg_model *m, const struct hg_record *rec)
 {
 	size_t n = m->lines_count;
@@ -293,8 +303,8 @@ static int on_line(struct hg_model *m, const struct hg_record *rec)
 			return -ENOMEM;
 		m->lines = v;
 	}
-	m->lines[m->lines_count++] = (struct hg_line){rec->time_ns, (int)rec->f[HG_LINE_FD],
-						      hg_model_string(m, rec->f[HG_LINE_TEXT])};
+	m->lines[m->lines_count++] =
+		(struct hg_line){rec->time_ns, (int)rec->f[HG_LINE_FD], line_text(m, rec)};
 	return 0;
 }
 

@@ -67,7 +67,9 @@ struct info {
 	json_t *environment; /* or NULL */
 	struct stream_info *streams;
 	size_t nstreams;
-	uint64_t bytes, raw_bytes, chunks, lost, raised, first_ns, last_ns;
+	uint64_t bytes, raw_bytes, chunks, raised, first_ns, last_ns;
+	uint64_t lost;				    /* events: of CPU streams */
+	uint64_t lines, lines_long, lines_left_out; /* of the client's output */
 	uint64_t records, events, damage, kinds[UINT8_MAX + 1];
 	uint64_t marks[HG_MARK_END + 1]; /* times, 0 if absent */
 	struct target_info *targets;
@@ -94,6 +96,12 @@ static int compare_chunks(const void *a, const void *b)
 	return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
+static void lost_add(uint64_t *sum, uint64_t lost)
+{
+	if (__builtin_add_overflow(*sum, lost, sum))
+		*sum = UINT64_MAX;
+}
+
 static void add_chunk(struct info *info, const struct hg_chunk_info *c)
 {
 	struct stream_info *s = info->nstreams ? &info->streams[info->nstreams - 1] : NULL;
@@ -112,10 +120,11 @@ static void add_chunk(struct info *info, const struct hg_chunk_info *c)
 	s->raised += c->raised;
 	s->bytes += c->size_bytes;
 	s->raw_bytes += c->raw_bytes;
-	if (__builtin_add_overflow(s->lost, c->lost, &s->lost))
-		s->lost = UINT64_MAX;
-	if (__builtin_add_overflow(info->lost, c->lost, &info->lost))
-		info->lost = UINT64_MAX;
+	lost_add(&s->lost, c->lost);
+	if (c->stream >= HG_STREAM_CPU0)
+		lost_add(&info->lost, c->lost);
+	else if (c->stream == HG_STREAM_CLIENT)
+		lost_add(&info->lines_left_out, c->lost);
 	info->raised += c->raised;
 	if (!c->records)
 		return;
@@ -203,6 +212,10 @@ static int add_record(struct info *info, const struct hg_record *rec)
 		info->kinds[rec->kind]++;
 	if (rec->machine)
 		return 0;
+	if (rec->kind == HG_KIND_LINE && !(rec->f[HG_LINE_PIECE] & HG_LINE_CONTINUES)) {
+		info->lines++;
+		info->lines_long += rec->f[HG_LINE_PIECE] == HG_LINE_GOES_ON;
+	}
 	if (rec->kind == HG_KIND_MARK)
 		add_mark(info, rec);
 	else if (rec->kind == HG_KIND_CLIENT)
@@ -402,6 +415,10 @@ static int json_print(const struct info *info, const char *path)
 	json_object_set_new(j, "end", end ? json_string(end) : json_null());
 	json_object_set_new(j, "targets", json_targets(info));
 	json_object_set_new(j, "client", json_client(info));
+	json_object_set_new(j, "client_lines",
+			    json_pack("{s:o,s:o,s:o}", "kept", json_u64(info->lines), "in_pieces",
+				      json_u64(info->lines_long), "left_out",
+				      json_u64(info->lines_left_out)));
 	json_object_set_new(j, "machines", json_machines(info));
 	json_object_set_new(j, "streams", json_streams(info));
 	json_object_set_new(j, "kinds", json_kinds(info));
@@ -439,6 +456,22 @@ static void text_targets(const struct info *info, struct hg_table *t)
 	}
 }
 
+static void text_lines(const struct info *info, struct hg_table *t)
+{
+	char pieces[64] = "", left_out[64] = "";
+
+	if (!info->lines && !info->lines_left_out)
+		return;
+	if (info->lines_long)
+		snprintf(pieces, sizeof(pieces), ", %" PRIu64 " in pieces or unfinished",
+			 info->lines_long);
+	if (info->lines_left_out)
+		snprintf(left_out, sizeof(left_out), "; %" PRIu64 " left out",
+			 info->lines_left_out);
+	hg_table_cell(t, "client's lines");
+	hg_table_cell(t, "%" PRIu64 " kept%s%s", info->lines, pieces, left_out);
+}
+
 static void text_facts(const struct info *info, struct hg_table *t)
 {
 	const struct hg_reader_health *h = hg_reader_health(info->r);
@@ -463,11 +496,12 @@ static void text_facts(const struct info *info, struct hg_table *t)
 		hg_table_cell(t, "client");
 		hg_table_cell(t, "%s", argv ? argv : "undefined");
 	}
+	text_lines(info, t);
 	hg_table_cell(t, "events");
 	hg_table_cell(t, "%" PRIu64 ", %.0f a second", info->events,
 		      s > 0 ? (double)info->events / s : 0);
 	hg_table_cell(t, "lost");
-	hg_table_cell(t, "%" PRIu64 "%s", info->lost,
+	hg_table_cell(t, "%" PRIu64 " event%s%s", info->lost, info->lost == 1 ? "" : "s",
 		      info->damage ? ", and what damage to the file took" : "");
 	hg_table_cell(t, "size");
 	hg_table_cell(t, "%" PRIu64 " bytes in %" PRIu64 " chunks, %.2f bytes a record",

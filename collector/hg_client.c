@@ -472,7 +472,9 @@ static int client_output_end(struct hg_client *c)
 		return 0;
 	c->store_ended = true;
 	for (int i = 0; i < 2; i++) {
-		int e = hg_lines_end(&c->outputs[i].lines, hg_now_ns());
+		/* Ended by a signal, it may have been in the middle of a line. */
+		int e = hg_lines_end(&c->outputs[i].lines, hg_now_ns(),
+				     WIFEXITED(c->status) && c->outputs[i].error != EPIPE);
 
 		err = err ? err : e;
 	}

@@ -154,7 +154,7 @@ static int log_read(struct hg_client_log *l)
 	    st.st_size < l->offset) { /* truncated: copytruncate of logrotate */
 		l->offset = 0;
 		l->skip_first = false;
-		l->lines.used = 0;
+		hg_lines_drop(&l->lines);
 	}
 	n = pread(l->fd, buffer, sizeof(buffer), l->offset);
 	if (n <= 0)
@@ -185,7 +185,7 @@ int hg_client_log_poll(struct hg_client_log *l)
 		return more;
 	/* The old file is read to its end before the new one is opened. */
 	if (more == 0 && log_replaced(l)) {
-		int err = hg_lines_end(&l->lines, hg_now_ns());
+		int err = hg_lines_end(&l->lines, hg_now_ns(), true);
 
 		if (err)
 			return err;
@@ -198,7 +198,8 @@ int hg_client_log_end(struct hg_client_log *l)
 {
 	int err = hg_client_log_poll(l);
 
-	return err ? err : hg_lines_end(&l->lines, hg_now_ns());
+	/* its writer may be in the middle of it */
+	return err ? err : hg_lines_end(&l->lines, hg_now_ns(), false);
 }
 
 void hg_client_log_free(struct hg_client_log *l)

@@ -21,7 +21,7 @@ int hg_client_log_open(const char *path, struct hg_line_store *store, struct hg_
 int hg_client_log_fd(const struct hg_client_log *l);
 /* Reads what is new, at most 1 MiB. 0 or -errno of the store. */
 int hg_client_log_poll(struct hg_client_log *l);
-/* A last line without an end is a line too. */
+/* A last line without an end is kept, marked as unfinished. */
 int hg_client_log_end(struct hg_client_log *l);
 void hg_client_log_free(struct hg_client_log *l);
 

@@ -23,31 +23,30 @@ void hg_lines_clear(struct hg_lines *l)
 	l->used = 0;
 }
 
-static int lines_flush(struct hg_lines *l, uint64_t time_ns)
+static int lines_flush(struct hg_lines *l, uint64_t time_ns, bool goes_on)
 {
+	unsigned int piece =
+		(l->in_pieces ? HG_LINE_CONTINUES : 0U) | (goes_on ? HG_LINE_GOES_ON : 0U);
 	size_t length = l->used;
 
 	l->used = 0;
-	return l->fn(l->arg, time_ns, l->fd, l->buffer, length);
+	l->in_pieces = goes_on;
+	return l->fn(l->arg, time_ns, l->fd, l->buffer, length, piece);
 }
 
 /* Appends bytes of one line; what exceeds the bound goes out in pieces, so that no byte is lost. */
 static int lines_append(struct hg_lines *l, const char *data, size_t size, uint64_t time_ns)
 {
 	while (size) {
+		int err = l->used == HG_LINE_BYTES_MAX ? lines_flush(l, time_ns, true) : 0;
 		size_t n = HG_MIN(size, HG_LINE_BYTES_MAX - l->used);
-		int err;
 
+		if (err)
+			return err;
 		memcpy(l->buffer + l->used, data, n);
 		l->used += n;
 		data += n;
 		size -= n;
-		if (l->used < HG_LINE_BYTES_MAX)
-			continue;
-		err = lines_flush(l, time_ns);
-		if (err)
-			return err;
-		l->in_pieces = true;
 	}
 	return 0;
 }
@@ -87,10 +86,7 @@ int hg_lines_feed(struct hg_lines *l, const char *data, size_t size, uint64_t ti
 		if (n == size)
 			return 0;
 		l->after_cr = data[n] == '\r';
-		/* A line whose length is the bound, to the byte, is not followed by an empty piece. */
-		if (l->used || !l->in_pieces)
-			err = lines_flush(l, time_ns);
-		l->in_pieces = false;
+		err = lines_flush(l, time_ns, false);
 		if (err)
 			return err;
 		data += n + 1;
@@ -99,17 +95,25 @@ int hg_lines_feed(struct hg_lines *l, const char *data, size_t size, uint64_t ti
 	return 0;
 }
 
-int hg_lines_end(struct hg_lines *l, uint64_t time_ns)
+int hg_lines_end(struct hg_lines *l, uint64_t time_ns, bool whole)
 {
-	l->in_pieces = false;
-	l->after_cr = false;
-	return l->used ? lines_flush(l, time_ns) : 0;
+	int err = l->used ? lines_flush(l, time_ns, !whole) : 0;
+
+	hg_lines_drop(l);
+	return err;
+}
+
+void hg_lines_drop(struct hg_lines *l)
+{
+	l->used = 0;
+	l->in_pieces = l->after_cr = false;
 }
 
 struct kept_line {
 	struct kept_line *next, *prev;
 	uint64_t time_ns;
 	int fd;
+	unsigned int piece;
 	size_t length;
 	char text[];
 };
@@ -153,7 +157,7 @@ void hg_line_store_writer_set(struct hg_line_store *s, struct hg_writer *w)
 }
 
 static int line_write(struct hg_writer *w, uint64_t time_ns, int fd, const char *text,
-		      size_t length)
+		      size_t length, unsigned int piece)
 {
 	struct hg_record rec = {.time_ns = time_ns, .kind = HG_KIND_LINE};
 	uint32_t id;
@@ -164,10 +168,12 @@ static int line_write(struct hg_writer *w, uint64_t time_ns, int fd, const char 
 		return err;
 	rec.f[HG_LINE_FD] = (uint64_t)fd;
 	rec.f[HG_LINE_TEXT] = id;
+	rec.f[HG_LINE_PIECE] = piece;
 	return hg_writer_record(w, 0, HG_STREAM_CLIENT, &rec);
 }
 
-int hg_line_store_add(void *arg, uint64_t time_ns, int fd, const char *text, size_t length)
+int hg_line_store_add(void *arg, uint64_t time_ns, int fd, const char *text, size_t length,
+		      unsigned int piece)
 {
 	struct hg_line_store *s = arg;
 	struct kept_line *line;
@@ -176,7 +182,7 @@ int hg_line_store_add(void *arg, uint64_t time_ns, int fd, const char *text, siz
 		return 0;
 	if (s->head_bytes + length <= STORE_HEAD_BYTES_MAX && !s->tail) {
 		s->head_bytes += length + 1;
-		return line_write(s->writer, time_ns, fd, text, length);
+		return line_write(s->writer, time_ns, fd, text, length, piece);
 	}
 	line = malloc(sizeof(*line) + length);
 	if (!line)
@@ -184,6 +190,7 @@ int hg_line_store_add(void *arg, uint64_t time_ns, int fd, const char *text, siz
 	line->time_ns = time_ns;
 	line->fd = fd;
 	line->length = length;
+	line->piece = piece;
 	memcpy(line->text, text, length);
 	DL_APPEND(s->tail, line);
 	s->tail_bytes += sizeof(*line) + length;
@@ -211,7 +218,7 @@ int hg_line_store_end(struct hg_line_store *s)
 
 		if (!err && s->writer)
 			err = line_write(s->writer, line->time_ns, line->fd, line->text,
-					 line->length);
+					 line->length, line->piece);
 		tail_drop(s, line);
 	}
 	return err;

@@ -117,7 +117,7 @@ const struct hg_kind_desc hg_kinds[] = {
 	  KEYED("rcvq_drops"), KEYED("zero_windows"), KEYED("udp_in"), KEYED("udp_out"), KEYED("udp_no_ports"),
 	  KEYED("udp_in_errors"), KEYED("udp_rcvbuf_errors"), KEYED("udp_sndbuf_errors")}},
 
-	{HG_KIND_LINE, 2, "line", "a line of the client's output", {PLAIN("fd"), STR("text")}},
+	{HG_KIND_LINE, 3, "line", "a line of the client's output, or a piece of a long one", {PLAIN("fd"), STR("text"), PLAIN("piece")}},
 };
 /* clang-format on */
 

@@ -470,7 +470,11 @@ enum { /* NETNS_STATS: snmp, snmp6 and netstat of a namespace */
 	HG_NETNS_STATS_UDP_RCVBUF_ERRORS,
 	HG_NETNS_STATS_UDP_SNDBUF_ERRORS,
 };
-enum { HG_LINE_FD, HG_LINE_TEXT }; /* LINE: fd 1, 2, or 3 = --client-log; TEXT str */
+enum { HG_LINE_FD, HG_LINE_TEXT, HG_LINE_PIECE }; /* LINE: fd 1, 2, or 3 = --client-log; TEXT str */
+enum hg_line_piece { /* bits; 0: a whole line */
+	HG_LINE_CONTINUES = 1, /* what the LINE before of this fd began */
+	HG_LINE_GOES_ON = 2,   /* in the next LINE of this fd, or its end was not seen */
+};
 /* clang-format on */
 
 /* How a column's values become small numbers before the byte planes; on disk. */

@@ -416,6 +416,7 @@ static void test_window(void **state)
 	const struct hg_line *lines;
 	const struct hg_cpu *cpus;
 	struct hg_model *m;
+	uint32_t torn;
 
 	tb_open(&tb);
 	tb_task(&tb, 0, A, 100, 100, "server");
@@ -430,6 +431,11 @@ static void test_window(void **state)
 	tb_cpu_busy(&tb, 1300 * TB_MS, 0, 100 * TB_MS, 0, 10);
 	tb_cpu_busy(&tb, 2300 * TB_MS, 0, 500 * TB_MS, 0, 20);
 	tb_line(&tb, 2500 * TB_MS, 1, "Requests/sec: 1");
+	/* cut within its figure: by a bound, and by a NUL */
+	TB_RECORD(&tb, HG_STREAM_CLIENT, 2500 * TB_MS, HG_KIND_LINE, 1,
+		  tb_string(&tb, "Requests/sec: 12"), HG_LINE_GOES_ON);
+	assert_int_equal(hg_writer_string(tb.w, "Requests/sec: 12\0 3", 18, &torn), 0);
+	TB_RECORD(&tb, HG_STREAM_CLIENT, 2500 * TB_MS, HG_KIND_LINE, 1, torn, 0);
 	tb_mark(&tb, 2800 * TB_MS, HG_MARK_CLIENT_END, 256);
 	tb_mark(&tb, 3000 * TB_MS, HG_MARK_END, HG_END_CLIENT);
 
@@ -451,8 +457,10 @@ static void test_window(void **state)
 	assert_int_equal(session.end_reason, HG_END_CLIENT);
 	assert_string_equal(session.client_argv, "wrk -t2");
 	assert_int_equal(session.events, 3);
-	assert_int_equal(hg_model_lines(m, &lines), 1);
+	assert_int_equal(hg_model_lines(m, &lines), 3);
 	assert_string_equal(lines[0].text, "Requests/sec: 1");
+	assert_null(lines[1].text);
+	assert_null(lines[2].text);
 	assert_int_equal(hg_model_cpus(m, &cpus), 1);
 	assert_true(hg_series_delta(&cpus[0].probe_busy, 1400 * TB_MS, 2900 * TB_MS, &busy,
 				    &switches, &span));

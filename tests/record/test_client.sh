@@ -58,6 +58,18 @@ check "-q says nothing" test ! -s err
 check "a reader that ends early is seen by CMD" whole h.hgt
 check "and one sentence names it" says_only "cannot pass on what yes writes to stdout: Broken pipe; the recording is kept"
 
+# A line longer than the bound is in pieces, which are marked: no figure is read across a cut.
+record -f -o j.hgt --client-regex 'rate=([0-9]+)' -- sh -c 'head -c 65534 /dev/zero | tr "\0" x; echo " rate=123456"; echo rate=7; printf "rate=8"; kill -9 $$'
+check "a long line: untouched" test "$(wc -c <out)" = 65560
+check "a long line: whole" whole j.hgt
+check "a long line: its pieces are marked" test "$(grep -c '^piece 1 ' facts)" = 3
+"$HOURGLASS" info j.hgt >info.out
+check "a long line: info says so" grep -qx "client's lines  3 kept, 2 in pieces or unfinished" info.out
+"$HOURGLASS" report --format json j.hgt >report.json 2>/dev/null
+check "a long line: the figure is that of the whole line" python3 -c '
+import json
+assert json.load(open("report.json"))["throughput"]["value"] == 7'
+
 # What cannot be passed on is named, whatever it cannot be written to; the trace has it all the same.
 "$HOURGLASS" record -f -o h.hgt -- seq 5 >/dev/full 2>err
 rc=$?

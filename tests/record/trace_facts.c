@@ -33,6 +33,9 @@ static void record_print(const struct hg_reader *r, const struct hg_record *rec)
 	case HG_KIND_LINE:
 		printf("line %d %" PRIu64 " %s\n", (int)rec->f[HG_LINE_FD], rec->time_ns,
 		       text_of(r, rec->f[HG_LINE_TEXT]));
+		if (rec->f[HG_LINE_PIECE])
+			printf("piece %d %" PRIu64 "\n", (int)rec->f[HG_LINE_FD],
+			       rec->f[HG_LINE_PIECE]);
 		break;
 	case HG_KIND_TASK:
 		printf("task %" PRIu64 " %" PRIu64 " %s\n", rec->f[HG_TASK_LANE],

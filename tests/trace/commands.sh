@@ -21,7 +21,8 @@ run info "$work/t.hgt"
 [ $code = 0 ] && [ ! -s "$work/err" ] || fail "info: $code, $(cat "$work/err")"
 grep -qE '^file +whole$' "$work/out" || fail "info: does not say that the file is whole"
 grep -qE '^duration +2.500 s, until the time was up$' "$work/out" || fail "info: duration"
-grep -qE '^lost +7$' "$work/out" || fail "info: lost"
+grep -qE "^client's lines +2 kept, 1 in pieces or unfinished; 5 left out$" "$work/out" || fail "info: lines"
+grep -qE '^lost +7 events$' "$work/out" || fail "info: lost"
 LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f]' "$work/out" && fail "info: a control character"
 LC_ALL=C.UTF-8 awk 'length($0) > 80 { exit 1 }' "$work/out" || fail "info: a line is longer than 80 columns"
 cp "$work/out" "$work/info"
@@ -46,6 +47,8 @@ lines = open(work + "/dump", encoding="utf-8").read().splitlines()
 assert info["schema"] == "hourglass-info/1" and info["health"]["whole"], info["health"]
 assert len(rows) == len(lines) == info["records"] == sum(info["kinds"].values()), (len(rows), len(lines))
 assert [r["time_ns"] for r in rows] == sorted(r["time_ns"] for r in rows)
+assert info["client_lines"] == {"kept": 2, "in_pieces": 1, "left_out": 5}, info["client_lines"]
+assert [s["lost"] for s in info["streams"] if s["name"] in ("client", "cpu0")] == [5, 7]
 assert info["lost"] == 7 and info["duration_ns"] == 2500000000 and info["machines"] == [0]
 assert sum(s["records"] for s in info["streams"]) == info["records"]
 assert {s["name"] for s in info["streams"]} == {"control", "sampler", "client", "cpu0", "cpu1"}

@@ -41,6 +41,7 @@ static int put(struct hg_writer *w, uint32_t stream, struct hg_record rec)
 
 static int write_all(struct hg_writer *w)
 {
+	static const uint64_t pieces[] = {HG_LINE_GOES_ON, HG_LINE_CONTINUES, 0};
 	const uint64_t start = 5000000000;
 	int err =
 		hg_writer_blob(w, HG_CHUNK_ENVIRONMENT, 0, 0, environment, sizeof(environment) - 1);
@@ -73,18 +74,25 @@ static int write_all(struct hg_writer *w)
 
 			rec.f[f] = str ? name_id(w, i + f) : lane ? (i + f) % 8 : 1000 * i + f;
 		}
+		if (kind->kind == HG_KIND_LINE)
+			continue;
 		if (kind->kind == HG_KIND_TASK_NAME)
 			rec.f[HG_TASK_NAME_LANE] = HG_LANE_FIRST;
 		err |= put(w,
 			   kind->kind < HG_KIND_SWITCH	    ? HG_STREAM_CONTROL
 			   : kind->kind < HG_KIND_CPU_TIMES ? HG_STREAM_CPU0 + (uint32_t)(i % 2)
-			   : kind->kind < HG_KIND_LINE	    ? HG_STREAM_SAMPLER
-							    : HG_STREAM_CLIENT,
+							    : HG_STREAM_SAMPLER,
 			   rec);
 	}
 	err |= put(w, HG_STREAM_CPU0,
 		   (struct hg_record){start + 2000000000, HG_KIND_EXIT, .f = {99, 1}});
 	hg_writer_lost(w, 0, HG_STREAM_CPU0, 7);
+	/* one line in pieces, and a whole one */
+	for (size_t i = 0; i < HG_ARRAY_SIZE(pieces); i++)
+		err |= put(w, HG_STREAM_CLIENT,
+			   (struct hg_record){start + 1800000000, HG_KIND_LINE,
+					      .f = {1, name_id(w, 2), pieces[i]}});
+	hg_writer_lost(w, 0, HG_STREAM_CLIENT, 5);
 	err |= put(w, HG_STREAM_CONTROL,
 		   (struct hg_record){start + 2500000000, HG_KIND_MARK,
 				      .f = {HG_MARK_END, HG_END_SECS}});
