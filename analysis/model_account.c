@@ -62,8 +62,8 @@ static unsigned int sub_of(struct hg_model *m, uint64_t t)
 	return i;
 }
 
-void hg_account_span(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
-		     uint64_t to_ns)
+void hg_account_spread(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
+		       uint64_t to_ns)
 {
 	from_ns = HG_MAX(from_ns, m->from_ns);
 	to_ns = HG_MIN(to_ns, m->to_ns);

@@ -214,8 +214,18 @@ void hg_account_ran(struct hg_model *m, uint32_t lane, unsigned int cpu, uint64_
 		    uint64_t to_ns);
 void hg_account_finish(struct hg_model *m);
 /* Adds [from, to) to the slots of sub-windows that it touches. */
-void hg_account_span(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
-		     uint64_t to_ns);
+void hg_account_spread(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
+		       uint64_t to_ns);
+static inline void hg_account_span(struct hg_model *m, uint64_t *slots, size_t stride,
+				   uint64_t from_ns, uint64_t to_ns)
+{
+	/* Mostly it lies in the sub-window of the call before. */
+	if (from_ns >= m->sub_ns[m->sub_last] && to_ns < m->sub_ns[m->sub_last + 1] &&
+	    from_ns < to_ns)
+		slots[m->sub_last * stride] += to_ns - from_ns;
+	else
+		hg_account_spread(m, slots, stride, from_ns, to_ns);
+}
 /* The part of dur_ns, spread evenly over [from, to], that lies in [a, b]. */
 uint64_t hg_account_part(uint64_t dur_ns, uint64_t from_ns, uint64_t to_ns, uint64_t a, uint64_t b);
 

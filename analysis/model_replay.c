@@ -372,8 +372,8 @@ static uint64_t take(struct hg_cpu_state *c, uint64_t from_ns, uint64_t to_ns, u
 	dur_ns = dur_ns > inside_ns ? dur_ns - inside_ns : 0;
 	dur_ns = HG_MIN(dur_ns, free_ns);
 	if (c->taken_count == HG_TAKEN_MAX) {
-		memmove(c->taken, c->taken + 1, (HG_TAKEN_MAX - 1) * sizeof(c->taken[0]));
-		c->taken_count--;
+		c->taken_count /= 2;
+		memcpy(c->taken, c->taken + c->taken_count, c->taken_count * sizeof(c->taken[0]));
 	}
 	c->taken[c->taken_count++] = (struct hg_taken){from_ns, to_ns, inside_ns + dur_ns};
 	return dur_ns;

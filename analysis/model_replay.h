@@ -42,8 +42,11 @@ struct hg_lane_state {
 	bool idle_cpu; /* runnable: a CPU that it may use was idle */
 };
 
-/* Intervals that were taken from the lane that runs, newest last: for softirqs with irqs inside. */
-#define HG_TAKEN_MAX 32
+/*
+ * Intervals that were taken from the lane that runs, newest last: for softirqs with irqs inside. When there is no room,
+ * the older half goes.
+ */
+#define HG_TAKEN_MAX 64
 struct hg_taken {
 	uint64_t from_ns, to_ns, dur_ns;
 };
@@ -73,6 +76,7 @@ struct hg_replay {
 	size_t known_count;
 	size_t next_hole;
 	uint64_t hole_until_ns; /* latest of all CPUs */
+	uint64_t due_ns;	/* no hole and no window begins before */
 	uint64_t now_ns;
 	uint64_t waits; /* index of the next wait */
 	bool open;	/* the window has begun, and its first steps are out */
@@ -99,8 +103,20 @@ struct hg_ender {
 };
 
 /* model_state.c. Lane ids must have room (hg_replay_lane). */
-bool hg_replay_lane(struct hg_replay *r, uint64_t id);
-struct hg_cpu_state *hg_replay_cpu(struct hg_replay *r, uint64_t cpu);
+bool hg_replay_lane_want(struct hg_replay *r, uint64_t id);
+static inline bool hg_replay_lane(struct hg_replay *r, uint64_t id)
+{
+	if (id < r->lanes_size && id < r->m->lanes_count)
+		return id >= HG_LANE_FIRST;
+	return hg_replay_lane_want(r, id);
+}
+struct hg_cpu_state *hg_replay_cpu_want(struct hg_replay *r, uint64_t cpu);
+static inline struct hg_cpu_state *hg_replay_cpu(struct hg_replay *r, uint64_t cpu)
+{
+	if (cpu < r->cpus_size && cpu < r->m->cpus_count)
+		return &r->cpus[cpu];
+	return hg_replay_cpu_want(r, cpu);
+}
 /* Ends the present state at t and begins another. */
 void hg_replay_set(struct hg_replay *r, uint32_t lane, uint64_t t, const struct hg_ender *ender,
 		   const struct hg_enter *enter);
@@ -116,7 +132,14 @@ uint32_t hg_replay_wait(struct hg_replay *r);
 void hg_replay_flush_running(struct hg_replay *r, uint32_t lane, uint64_t t);
 void hg_replay_migrate(struct hg_replay *r, uint32_t lane, uint16_t cpu, uint64_t t);
 /* Begins holes and the window, as far as they begin before or at t. */
-void hg_replay_advance(struct hg_replay *r, uint64_t t);
+void hg_replay_begin_due(struct hg_replay *r, uint64_t t);
+static inline void hg_replay_advance(struct hg_replay *r, uint64_t t)
+{
+	if (t >= r->due_ns)
+		hg_replay_begin_due(r, t);
+	if (t > r->now_ns)
+		r->now_ns = t;
+}
 void hg_replay_finish(struct hg_replay *r);
 
 #endif

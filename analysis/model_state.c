@@ -34,12 +34,10 @@ static bool grow(void **array, size_t *size, size_t need, size_t element)
 	return true;
 }
 
-bool hg_replay_lane(struct hg_replay *r, uint64_t id)
+bool hg_replay_lane_want(struct hg_replay *r, uint64_t id)
 {
 	size_t known_size = r->lanes_size;
 
-	if (id < r->lanes_size && id < r->m->lanes_count)
-		return id >= HG_LANE_FIRST;
 	if (!hg_model_lane_want(r->m, id, &r->err))
 		return false;
 	if (grow((void **)&r->known, &known_size, id + 1, sizeof(*r->known)) &&
@@ -49,10 +47,8 @@ bool hg_replay_lane(struct hg_replay *r, uint64_t id)
 	return false;
 }
 
-struct hg_cpu_state *hg_replay_cpu(struct hg_replay *r, uint64_t cpu)
+struct hg_cpu_state *hg_replay_cpu_want(struct hg_replay *r, uint64_t cpu)
 {
-	if (cpu < r->cpus_size && cpu < r->m->cpus_count)
-		return &r->cpus[cpu];
 	if (!hg_model_cpu_want(r->m, cpu, &r->err))
 		return NULL;
 	if (!grow((void **)&r->cpus, &r->cpus_size, cpu + 1, sizeof(*r->cpus))) {
@@ -190,11 +186,12 @@ static void step_wait(const struct hg_replay *r, const struct hg_lane_state *s,
 static void step_emit(struct hg_replay *r, uint32_t lane, uint64_t t)
 {
 	const struct hg_lane_state *s = &r->lanes[lane];
-	struct hg_step step = {
-		.time_ns = t, .lane = lane, .sysnr = -1, .cpu = s->cpu, .member = s->member};
+	struct hg_step step;
 
 	if (!r->sweep || !r->open)
 		return;
+	step = (struct hg_step){
+		.time_ns = t, .lane = lane, .sysnr = -1, .cpu = s->cpu, .member = s->member};
 	switch ((enum hg_state)s->state) {
 	case HG_STATE_GONE:
 		step.gone = true;
@@ -392,7 +389,8 @@ void hg_replay_flush_running(struct hg_replay *r, uint32_t lane, uint64_t t)
 {
 	struct hg_lane_state *s = &r->lanes[lane];
 
-	state_end(r, lane, t, &(struct hg_ender){.vec = -1});
+	hg_account_ran(r->m, lane, s->cpu, s->since_ns, t);
+	hg_account_add(r->m, lane, HG_LEAF_RUNNING, s->since_ns, t);
 	s->since_ns = t;
 }
 
@@ -446,7 +444,7 @@ static void window_begin(struct hg_replay *r)
 	}
 }
 
-void hg_replay_advance(struct hg_replay *r, uint64_t t)
+void hg_replay_begin_due(struct hg_replay *r, uint64_t t)
 {
 	const struct hg_model *m = r->m;
 
@@ -459,10 +457,11 @@ void hg_replay_advance(struct hg_replay *r, uint64_t t)
 			window_begin(r);
 		else if (hole_ns <= t)
 			hole_begin(r, &m->holes[r->next_hole++]);
-		else
-			break;
+		else {
+			r->due_ns = r->open ? hole_ns : HG_MIN(hole_ns, m->from_ns);
+			return;
+		}
 	}
-	r->now_ns = HG_MAX(r->now_ns, t);
 }
 
 void hg_replay_finish(struct hg_replay *r)

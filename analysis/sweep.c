@@ -100,9 +100,8 @@ static void pass(struct hg_sweep *s, double dt)
 			s->single_clock += dt;
 		} else {
 			for (unsigned int i = 0; i < s->classes_count; i++) {
-				double where[WHERES];
+				const double *where = hg_sweep_idle_where(s, &s->classes[i]);
 
-				hg_sweep_idle_where(s, &s->classes[i], where);
 				for (int w = 0; w < WHERES; w++)
 					s->classes[i].clock[w] += dt / n * where[w];
 			}

@@ -70,6 +70,7 @@ struct hg_sweep_class {
 	bool all;
 	unsigned int surely_idle; /* unoccupied CPUs whose background is 0 */
 	double log_busy;	  /* sum of logs of the others' background */
+	double where[WHERES];	  /* see hg_sweep_idle_where() */
 	double clock[WHERES];
 };
 
@@ -96,8 +97,9 @@ struct hg_sweep {
 	uint32_t queued_lock[HG_SWEEP_CPUS_MAX];  /* index of the last such lock */
 	uint16_t queue_list[HG_SWEEP_CPUS_MAX];	  /* CPUs with queued_sum > 0 */
 	unsigned int queue_count;
-	double background
-		[HG_SWEEP_CPUS_MAX]; /* busy share, in this sub-window, of the time without a known lane */
+	/* busy share, in this sub-window, of the time without a known lane; and its logarithm */
+	double background[HG_SWEEP_CPUS_MAX], log_background[HG_SWEEP_CPUS_MAX];
+	bool where_known; /* of all classes; until some CPU's occupancy changes */
 	unsigned int sub;
 	uint64_t now_ns, sub_end_ns;
 	unsigned int running, runnable, throttled;
@@ -122,8 +124,14 @@ void hg_sweep_credit(struct hg_sweep *s, enum hg_blame blame, double ns);
 void hg_sweep_settle(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane);
 
 /* sweep_cpus.c: which CPUs are idle, who runs on them and who waits for them. */
-void hg_sweep_idle_where(const struct hg_sweep *s, const struct hg_sweep_class *c,
-			 double out[WHERES]);
+/* Chances that a CPU is idle: among the allowed ones; only outside of them; nowhere. */
+void hg_sweep_where_update(struct hg_sweep *s);
+static inline const double *hg_sweep_idle_where(struct hg_sweep *s, const struct hg_sweep_class *c)
+{
+	if (!s->where_known)
+		hg_sweep_where_update(s);
+	return c->where;
+}
 void hg_sweep_background_load(struct hg_sweep *s);
 void hg_sweep_cpu_set(struct hg_sweep *s, unsigned int cpu, uint32_t lane);
 void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns);

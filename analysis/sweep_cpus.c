@@ -22,8 +22,9 @@ void occupancy_add(struct hg_sweep *s, unsigned int cpu, int sign)
 		if (busy <= 0)
 			c->surely_idle += (unsigned int)sign;
 		else
-			c->log_busy += sign * log(busy);
+			c->log_busy += sign * s->log_background[cpu];
 	}
+	s->where_known = false;
 }
 
 static double idle_chance(const struct hg_sweep_class *c)
@@ -33,15 +34,19 @@ static double idle_chance(const struct hg_sweep_class *c)
 	return c->log_busy < 0 ? 1 - exp(c->log_busy) : 0;
 }
 
-/* Chances that a CPU is idle: among the allowed ones; only outside of them; nowhere. */
-void hg_sweep_idle_where(const struct hg_sweep *s, const struct hg_sweep_class *c,
-			 double out[WHERES])
+void hg_sweep_where_update(struct hg_sweep *s)
 {
-	double allowed = idle_chance(c), online = idle_chance(&s->classes[0]);
+	double online = idle_chance(&s->classes[0]);
 
-	out[WHERE_ALLOWED] = allowed;
-	out[WHERE_OUTSIDE] = online > allowed ? online - allowed : 0;
-	out[WHERE_NONE] = 1 - allowed - out[WHERE_OUTSIDE];
+	for (unsigned int i = 0; i < s->classes_count; i++) {
+		struct hg_sweep_class *c = &s->classes[i];
+		double allowed = i ? idle_chance(c) : online;
+
+		c->where[WHERE_ALLOWED] = allowed;
+		c->where[WHERE_OUTSIDE] = online > allowed ? online - allowed : 0;
+		c->where[WHERE_NONE] = 1 - allowed - c->where[WHERE_OUTSIDE];
+	}
+	s->where_known = true;
 }
 
 /* Busy share of a CPU outside the time of known lanes: from the totals that count every task. */
@@ -74,6 +79,7 @@ void hg_sweep_background_load(struct hg_sweep *s)
 	}
 	for (size_t c = 0; c < s->cpus_count; c++) {
 		s->background[c] = c < n ? background_busy(s, &cpus[c], s->sub) : 0;
+		s->log_background[c] = s->background[c] > 0 ? log(s->background[c]) : 0;
 		if (!s->current[c])
 			occupancy_add(s, (unsigned int)c, 1);
 	}
@@ -126,11 +132,12 @@ void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns)
 		return;
 	}
 	for (unsigned int i = 0; i < s->classes_count; i++) {
-		double where[WHERES], ns = each_ns * s->queued[cpu][i];
+		double ns = each_ns * s->queued[cpu][i];
+		const double *where;
 
 		if (!s->queued[cpu][i])
 			continue;
-		hg_sweep_idle_where(s, &s->classes[i], where);
+		where = hg_sweep_idle_where(s, &s->classes[i]);
 		credit_no_place(s, cpu, HG_BLAME_PLACEMENT, ns * where[WHERE_ALLOWED]);
 		hg_sweep_credit(s, HG_BLAME_POOL_MASK, ns * where[WHERE_OUTSIDE]);
 		hg_sweep_credit(s, HG_BLAME_POOL, ns * where[WHERE_NONE]);

@@ -114,7 +114,7 @@ void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
 	default:
 		idle_give(s, hg_sweep_row(s, HG_BLAME_OTHER, 0), 1);
 	}
-	memset(s->idle_pending, 0, sizeof(s->idle_pending));
+	memset(s->idle_pending, 0, (s->sub + 1) * sizeof(s->idle_pending[0]));
 	s->idle_pending_sum = 0;
 }
 
