@@ -11,6 +11,7 @@
 #include "base/hg_base.h"
 
 #define REQUEST_BYTES_MAX 256
+#define STATES		  (1U << HG_SOCKET_ESTABLISHED | 1U << HG_SOCKET_CLOSE_WAIT | 1U << HG_SOCKET_LISTEN)
 
 struct call {
 	void (*each)(void *arg, const struct hg_socket_info *socket);
@@ -23,7 +24,8 @@ static bool info_take(const struct nlmsghdr *m, struct hg_socket_info *out)
 {
 	const struct inet_diag_msg *d = mnl_nlmsg_get_payload(m);
 
-	if (m->nlmsg_type != SOCK_DIAG_BY_FAMILY || mnl_nlmsg_get_payload_len(m) < sizeof(*d))
+	if ((m->nlmsg_type != SOCK_DIAG_BY_FAMILY && m->nlmsg_type != TCPDIAG_GETSOCK) ||
+	    mnl_nlmsg_get_payload_len(m) < sizeof(*d))
 		return false;
 	*out = (struct hg_socket_info){
 		.family = d->idiag_family,
@@ -47,8 +49,7 @@ static struct inet_diag_req_v2 *request_make(char *buf, struct nlmsghdr **out)
 	(*out)->nlmsg_type = SOCK_DIAG_BY_FAMILY;
 	r = mnl_nlmsg_put_extra_header(*out, sizeof(*r));
 	r->sdiag_protocol = IPPROTO_TCP;
-	r->idiag_states =
-		1U << HG_SOCKET_ESTABLISHED | 1U << HG_SOCKET_CLOSE_WAIT | 1U << HG_SOCKET_LISTEN;
+	r->idiag_states = STATES;
 	return r;
 }
 
@@ -65,18 +66,17 @@ static int on_each(void *arg, const struct nlmsghdr *m)
 int hg_sockets_walk(struct hg_netlink *n, int diag_fd,
 		    void (*fn)(void *arg, const struct hg_socket_info *socket), void *arg)
 {
-	static const uint8_t families[] = {AF_INET, AF_INET6};
 	struct call call = {.each = fn, .arg = arg};
 	char buf[REQUEST_BYTES_MAX];
-	int err = 0;
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
+	struct inet_diag_req *r;
 
-	for (size_t i = 0; i < HG_ARRAY_SIZE(families) && !err; i++) {
-		struct nlmsghdr *request;
-
-		request_make(buf, &request)->sdiag_family = families[i];
-		err = hg_netlink_dump(n, diag_fd, request, on_each, &call);
-	}
-	return err;
+	/* The old request is for both families at once (inet_diag_dump_compat()), so for one walk. */
+	request->nlmsg_type = TCPDIAG_GETSOCK;
+	r = mnl_nlmsg_put_extra_header(request, sizeof(*r));
+	r->idiag_family = AF_INET;
+	r->idiag_states = STATES;
+	return hg_netlink_dump(n, diag_fd, request, on_each, &call);
 }
 
 static int on_one(void *arg, const struct nlmsghdr *m)
@@ -87,8 +87,8 @@ static int on_one(void *arg, const struct nlmsghdr *m)
 	if (!info_take(m, call->one))
 		return -EBADMSG;
 	hg_netlink_attributes(m, sizeof(struct inet_diag_msg), a, INET_DIAG_INFO);
-	hg_netlink_copy(a[INET_DIAG_INFO], call->tcp, sizeof(*call->tcp));
-	return 0;
+	/* One that waits for its last segments (TIME_WAIT) is a smaller thing without these. */
+	return hg_netlink_copy(a[INET_DIAG_INFO], call->tcp, sizeof(*call->tcp)) ? 0 : -ENOENT;
 }
 
 int hg_socket_read(struct hg_netlink *n, int diag_fd, const struct hg_socket_info *which,

@@ -22,8 +22,12 @@
 #define FDS_PROCESS	 1024 /* of them, in one process */
 /* After so long a socket that was nobody's is looked for again. */
 #define NOBODY_NS	 (5 * HG_NSEC_PER_SEC)
-#define CROWD		 16384 /* sockets in a namespace with which it is walked every ten seconds only */
-#define CROWD_NS	 (10 * HG_NSEC_PER_SEC)
+/*
+ * The kernel looks through the hash table of all namespaces for each walk, some ms where memory is plenty. A namespace is
+ * walked this many times what it took later, after the first ones: connections of the benchmark are made then.
+ */
+#define WALK_REST	 1000
+#define WALKS_EARLY	 3
 
 struct owner {
 	uint64_t inode;
@@ -46,8 +50,8 @@ struct sampler_sockets {
 		uint32_t role;
 	} followed[FOLLOWED_MAX];
 	size_t followed_count;
-	uint64_t walked_ns;
-	size_t walked; /* sockets that there were */
+	uint64_t walk_ns; /* when the next walk is due */
+	unsigned int walks;
 };
 
 struct sockets {
@@ -64,7 +68,7 @@ struct walk {
 	struct sampler_netns *ns;
 	uint64_t now_ns;
 	bool everybody;
-	size_t walked, taken;
+	size_t taken;
 };
 
 void sampler_sockets_free(struct sampler_netns *ns)
@@ -220,7 +224,6 @@ static void on_socket(void *arg, const struct hg_socket_info *info)
 	struct walk *w = arg;
 	struct sockets *k = w->k;
 
-	w->walked++;
 	if (!info->inode) /* it waits to be accepted */
 		return;
 	/* What is known to be nobody's gives way: on a crowded machine ours are found some seconds later. */
@@ -232,22 +235,32 @@ static void on_socket(void *arg, const struct hg_socket_info *info)
 	k->candidates[k->count++] = (struct candidate){.info = *info, .ns = w->ns};
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * HG_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 static void netns_walk(struct hg_sampler *s, struct sockets *k, struct sampler_netns *ns,
 		       bool everybody, const struct sampler_pass *pass)
 {
 	struct walk w = {.k = k, .ns = ns, .now_ns = pass->now_ns, .everybody = everybody};
+	uint64_t cost_ns, rest_ns;
 	int err;
 
 	if (!ns->sockets)
 		ns->sockets = calloc(1, sizeof(*ns->sockets));
-	if (!ns->sockets ||
-	    (ns->sockets->walked > CROWD && pass->now_ns < ns->sockets->walked_ns + CROWD_NS))
+	if (!ns->sockets || pass->now_ns < ns->sockets->walk_ns)
 		return;
+	cost_ns = cpu_ns();
 	err = hg_sockets_walk(s->netlink, ns->files.fd[HG_NETNS_FD_DIAG], on_socket, &w);
+	cost_ns = cpu_ns() - cost_ns;
 	if (err)
 		hg_debug("sockets of namespace %u: %s", ns->id, strerror(-err));
-	ns->sockets->walked_ns = pass->now_ns;
-	ns->sockets->walked = w.walked;
+	rest_ns = ++ns->sockets->walks < WALKS_EARLY ? 0 : WALK_REST * cost_ns;
+	ns->sockets->walk_ns = pass->now_ns + HG_MAX(rest_ns, SAMPLER_SECOND_NS);
 }
 
 static bool is_followed(const struct sampler_sockets *f, uint64_t cookie)
@@ -419,7 +432,7 @@ static int sockets_sample(struct hg_sampler *s, void *state, const struct sample
 		struct sampler_netns *ns = &s->netns[i % SAMPLER_NETNS_MAX];
 		bool ours = ns->flags & (HG_NETNSF_TARGET | HG_NETNSF_CLIENT);
 
-		if (is_read(ns) && ours == (i < SAMPLER_NETNS_MAX))
+		if (is_read(ns) && ours == (i < SAMPLER_NETNS_MAX) && (ours || everybody))
 			netns_walk(s, k, ns, everybody, pass);
 	}
 	owners_find(s, k, pass->now_ns);
