@@ -41,6 +41,7 @@ enum hg_blame {
 	HG_BLAME_SERVICE, /* a lane of the target sleeps on a timer while another one is ready to serve */
 	HG_BLAME_SERIAL_WAIT, /* a lane of the target sleeps on a timer and no other one is ready */
 	HG_BLAME_DISK,
+	HG_BLAME_JOURNAL, /* lane: the thread of a file system's journal, which ends waits for the disk */
 	HG_BLAME_PEER, /* lane: it is neither target nor client */
 	HG_BLAME_RELAY, /* lane: the same, and it ends waits of the client as well: it stands between them */
 	HG_BLAME_OTHER,
@@ -137,7 +138,9 @@ struct hg_attribution {
 #define HG_UTIL_IDLE_MAX 0.70 /* "nothing is saturated": room for 1.4 times the load */
 #define HG_SHARE_MIN	 0.20 /* below it the removal gains less than 1.25 times */
 #define HG_CPU_WAIT_MAX	 0.10 /* of the time: CPUs do not hold it back */
-#define HG_LITTLE_MIN	 0.75 /* X * R / connections: the client's connections are all waiting */
+#define HG_JOURNAL_PART                                                                            \
+	0.5 /* of the waits for a device: a journal that ends so many sets the pace of the rest */
+#define HG_LITTLE_MIN 0.75 /* X * R / connections: the client's connections are all waiting */
 
 /* A candidate in the making, with its credit per sub-window. */
 struct hg_case {
@@ -168,6 +171,8 @@ extern const struct hg_detector hg_detector_sched_placement;
 extern const struct hg_detector hg_detector_quota;
 extern const struct hg_detector hg_detector_competitor;
 extern const struct hg_detector hg_detector_locking_user;
+extern const struct hg_detector hg_detector_disk_device;
+extern const struct hg_detector hg_detector_disk_journal;
 extern const struct hg_detector hg_detector_link_shaper;
 extern const struct hg_detector hg_detector_vmm_io_thread;
 extern const struct hg_detector hg_detector_client_saturated;
@@ -229,6 +234,16 @@ const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *
 /* Run (or delay) share of a lane by schedstat in the window. */
 struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane,
 				  bool delay);
+
+/* A block device by its own account. */
+struct hg_device {
+	const struct hg_disk *disk;
+	double busy;  /* share of the time with a request in flight */
+	double queue; /* requests in flight, mean */
+	double requests, flushes, request_ms, span_s;
+};
+/* The one of this name, or, NULL, the one with most requests in flight. False: there are no figures of it. */
+bool hg_device_find(const struct hg_attribution *a, const char *name, struct hg_device *out);
 
 /* Deterministic percentile bootstrap of the mean of v over its sub-windows (1,000 resamples). */
 void hg_bootstrap(const double *v, const double *weight, unsigned int n, double *low_out,

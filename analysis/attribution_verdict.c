@@ -20,6 +20,8 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_quota,
 	&hg_detector_competitor,
 	&hg_detector_locking_user,
+	&hg_detector_disk_device,
+	&hg_detector_disk_journal,
 	&hg_detector_link_shaper,
 	&hg_detector_vmm_io_thread,
 	&hg_detector_client_saturated,
@@ -44,6 +46,7 @@ static const struct {
 	{HG_BLAME_NET, "it waits for the network and the sender is not on this machine"},
 	{HG_BLAME_SERIAL_WAIT, "a thread sleeps on a timer and no other one is ready to serve"},
 	{HG_BLAME_DISK, "it waits for a disk"},
+	{HG_BLAME_JOURNAL, "it waits for a file system's journal"},
 	{HG_BLAME_PEER, "it waits for a task that is neither target nor client"},
 };
 

@@ -315,6 +315,12 @@ const struct hg_link *hg_model_link_find(const struct hg_model *m, uint32_t id);
 
 size_t hg_model_lines(const struct hg_model *m, const struct hg_line **out);
 void hg_model_losses(const struct hg_model *m, struct hg_losses *out);
+/*
+ * Part of the sampler's rounds in the window that found at least one thread of the target in one of these system
+ * calls (/proc/PID/task/TID/syscall); *rounds_out: how many rounds. False if there were none.
+ */
+bool hg_model_syscalls_seen(const struct hg_model *m, const int *sysnrs, size_t n, double *part_out,
+			    uint64_t *rounds_out);
 
 struct hg_model_session {
 	bool whole;			      /* recording ended in order and the file is intact */

@@ -35,6 +35,7 @@
 #define HG_WAITERS_MAX	  (1U << 20) /* (lock, lane) pairs that are told apart */
 #define HG_SAMPLES_MAX	  (16U << 20)
 #define HG_LINES_MAX	  (1U << 20)
+#define HG_LOOKS_MAX	  (4U << 20)
 #define HG_CGROUPS_MAX	  1024U
 #define HG_TARGETS_MAX	  256U
 #define HG_PROCESSES_MAX  4096U /* further ones have no footprint */
@@ -78,6 +79,12 @@ struct hg_locks {
 	uint64_t *waiters; /* open addressing: (lock index << 32 | lane) + 1 */
 	size_t waiters_count, waiters_size;
 	struct hg_lock *sorted;
+};
+
+/* A thread of the target was found in a system call. */
+struct hg_look {
+	uint32_t tick;
+	int32_t sysnr;
 };
 
 /* A time in which a stream had lost events. */
@@ -155,6 +162,8 @@ struct hg_model {
 	struct hg_locks locks;
 	size_t samples; /* in all series */
 	uint32_t ticks; /* of the sampler, in the window */
+	struct hg_look *looks;
+	size_t looks_count, looks_size;
 
 	uint32_t *waits; /* see above */
 	size_t waits_count, waits_size;

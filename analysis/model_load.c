@@ -146,6 +146,7 @@ void hg_model_free(struct hg_model *m)
 	hg_network_free(m);
 	hg_disks_free(m);
 	hg_locks_free(m);
+	free(m->looks);
 	free(m->sub_ns);
 	free(m->lanes);
 	free(m->nstid_next);

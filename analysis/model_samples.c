@@ -224,6 +224,45 @@ static int on_cgroup(struct hg_model *m, const struct hg_record *rec)
 				  rec->f[HG_CGROUP_CPU_THROTTLED]);
 }
 
+static void look_add(struct hg_model *m, uint32_t tick, int sysnr)
+{
+	if (m->looks_count == m->looks_size) {
+		size_t size = m->looks_size ? 2 * m->looks_size : 256;
+		struct hg_look *looks;
+
+		if (m->looks_count >= HG_LOOKS_MAX)
+			return;
+		looks = reallocarray(m->looks, size, sizeof(*looks));
+		if (!looks)
+			return;
+		m->looks = looks;
+		m->looks_size = size;
+	}
+	m->looks[m->looks_count++] = (struct hg_look){tick, sysnr};
+}
+
+bool hg_model_syscalls_seen(const struct hg_model *m, const int *sysnrs, size_t n, double *part_out,
+			    uint64_t *rounds_out)
+{
+	uint32_t last = 0, seen = 0;
+
+	if (!m->looks_count || !m->ticks)
+		return false;
+	for (size_t i = 0; i < m->looks_count; i++) {
+		const struct hg_look *l = &m->looks[i];
+
+		for (size_t k = 0; k < n && l->tick != last; k++) {
+			if (sysnrs[k] == l->sysnr) {
+				seen++;
+				last = l->tick;
+			}
+		}
+	}
+	*part_out = (double)seen / m->ticks;
+	*rounds_out = m->ticks;
+	return true;
+}
+
 static void on_wait_sample(struct samples *s, const struct hg_record *rec)
 {
 	struct hg_model *m = s->m;
@@ -233,6 +272,7 @@ static void on_wait_sample(struct samples *s, const struct hg_record *rec)
 	if (id < HG_LANE_FIRST || id >= m->lanes_count || rec->time_ns < m->from_ns ||
 	    rec->time_ns >= m->to_ns)
 		return;
+	look_add(m, s->tick, nr);
 	if (hg_wait_is_lock(nr, rec->f[HG_WAIT_SAMPLE_ARG1], rec->f[HG_WAIT_SAMPLE_ARG2]))
 		hg_locks_sample(m, hg_locks_get(m, m->lanes[id].tgid, rec->f[HG_WAIT_SAMPLE_ARG0]),
 				s->tick);

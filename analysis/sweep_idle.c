@@ -75,6 +75,13 @@ static bool is_event_wait(int sysnr)
 	return call && call->family == HG_SYSCALL_POLL;
 }
 
+/* kjournald2() names its thread after the device. */
+static bool is_journal(const struct hg_sweep *s, uint32_t lane)
+{
+	return lane && (s->lanes[lane].flags & HG_TASKF_KTHREAD) &&
+	       !strncmp(s->lanes[lane].name, "jbd2/", 5);
+}
+
 void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
 {
 	uint32_t by = l->by < s->lanes_count ? l->by : 0;
@@ -109,7 +116,10 @@ void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
 			  1);
 		break;
 	case HG_LEAF_BLOCKED_DISK:
-		idle_give(s, hg_sweep_row(s, HG_BLAME_DISK, 0), 1);
+		if (l->ctx == HG_CTX_TASK && is_journal(s, by))
+			idle_give(s, hg_sweep_row(s, HG_BLAME_JOURNAL, by), 1);
+		else
+			idle_give(s, hg_sweep_row(s, HG_BLAME_DISK, 0), 1);
 		break;
 	default:
 		idle_give(s, hg_sweep_row(s, HG_BLAME_OTHER, 0), 1);

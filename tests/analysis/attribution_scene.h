@@ -13,7 +13,7 @@
 
 #include "analysis/attribution.h"
 
-enum leave { EPOLL, SLEEP, LOCK, PREEMPT, THROTTLE, SEMAPHORE };
+enum leave { EPOLL, SLEEP, SYNC, LOCK, PREEMPT, THROTTLE, SEMAPHORE };
 
 /* A lane runs on a CPU in [from, to) us of each period, then leaves; it was woken at wake us. */
 struct segment {
@@ -39,7 +39,8 @@ struct scene {
 	bool delays;	   /* schedstat shows half of the target's run time as waits */
 	bool no_samples;   /* the samplers gave nothing */
 	uint64_t lost;
-	uint64_t allowed; /* mask of the CPUs that the target's lanes may use; 0: any */
+	const char *kthread; /* HOG is a thread of the kernel with this name */
+	uint64_t allowed;    /* mask of the CPUs that the target's lanes may use; 0: any */
 	void (*define)(struct trace_builder *tb); /* further definitions, */
 	void (*sample)(struct trace_builder *tb, uint64_t t,
 		       unsigned int tick); /* and samples, ten a second */
@@ -89,6 +90,9 @@ static inline void emit(struct trace_builder *tb, const struct event *e)
 	switch (s->leave) {
 	case EPOLL:
 		tb_epoll(tb, s->cpu, e->t, s->lane, e->next);
+		break;
+	case SYNC: /* fdatasync, uninterruptible */
+		tb_block(tb, s->cpu, e->t, s->lane, e->next, 2, 75, 7, 0, 0, 0);
 		break;
 	case SLEEP:
 		tb_sleep(tb, s->cpu, e->t, s->lane, e->next);
@@ -185,7 +189,11 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 	for (unsigned int l = SERVER; l < LANES; l++) {
 		unsigned int tgid = l == CLIENT ? 200 : l == HOG ? 300 : 100;
 
-		tb_task(tb, 0, l, 100 + l, tgid, names[l]);
+		if (l == HOG && sc->kthread)
+			tb_task_full(tb, 0, l, 100 + l, tgid, 100 + l, sc->kthread, 0,
+				     HG_TASKF_KTHREAD, 2);
+		else
+			tb_task(tb, 0, l, 100 + l, tgid, names[l]);
 		if (l == HOG)
 			continue;
 		tb_role(tb, 0, l, l == CLIENT ? HG_ROLEF_CLIENT : HG_ROLEF_TARGET, 0);

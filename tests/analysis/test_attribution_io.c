@@ -47,10 +47,86 @@ static void link_shaper(void **state)
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL, "held on its way");
 }
 
+/* Both threads of the server sync; an interrupt of the disk ends their waits. */
+static const struct segment syncs[] = {
+	{0, 0, 30, SERVER, SYNC, 0, -5, HG_LANE_IDLE, 0, HG_CTX_IRQ},
+	{1, 0, 30, SERVER2, SYNC, 0, -5, HG_LANE_IDLE, 1, HG_CTX_IRQ},
+	{1, 40, 50, CLIENT, EPOLL, 0, 38, SERVER2, 1, HG_CTX_SOFTIRQ_OWN},
+};
+
+/* 950 us of each ms with two requests in flight, or as much less as says busy_part. */
+static void disk(struct trace_builder *tb, uint64_t t, unsigned int tick, uint64_t busy_us)
+{
+	uint64_t ms = tick * 100;
+
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_DISK, 8 << 20, tb_string(tb, "sdz"), 0, 0, 0, 0,
+		  2 * ms, 0, ms * 8192, ms * 2 * TB_MS, 2, ms * busy_us * TB_US,
+		  2 * ms * busy_us * TB_US, 0, 0, 0, 0, ms, ms * 100 * TB_US);
+}
+
+static void sample_busy_disk(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	disk(tb, t, tick, 950);
+}
+
+static void sample_lazy_disk(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	disk(tb, t, tick, 300);
+}
+
+static void disk_device(void **state)
+{
+	expect(&SCENE(syncs, 3, 1000, WRK, WRK_FULL, .sample = sample_busy_disk), "disk", "device",
+	       "sdz");
+	/* the disk has nothing to do most of the time: a throttle above it, for example */
+	expect(&SCENE(syncs, 3, 1000, WRK, WRK_FULL, .sample = sample_lazy_disk), "inconclusive",
+	       NULL, "it waits for a disk");
+	expect(&SCENE(syncs, 3, 1000, WRK, WRK_FULL), "inconclusive", NULL, "/proc/diskstats");
+}
+
+/* The same, but the journal's thread ends the waits. */
+static const struct segment commits[] = {
+	{0, 0, 30, SERVER, SYNC, 0, -5, HOG, 1, HG_CTX_TASK},
+	{1, 0, 30, SERVER2, SYNC, 0, -5, HOG, 1, HG_CTX_TASK},
+	{1, 40, 50, CLIENT, EPOLL, 0, 38, SERVER2, 1, HG_CTX_SOFTIRQ_OWN},
+	{1, 970, 1000, HOG, EPOLL, 0, 965, HG_LANE_IDLE, 1, HG_CTX_IRQ},
+};
+
+static void sample_syncing(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	disk(tb, t, tick, 950);
+	tb_wait_sample(tb, t, SERVER, 75, 7, 0, 0, 0);
+}
+
+static void sample_polling(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	disk(tb, t, tick, 950);
+	tb_wait_sample(tb, t, SERVER, 232, 5, 0, 0, 0);
+}
+
+static void disk_journal(void **state)
+{
+	expect(&SCENE(commits, 4, 1000, WRK, WRK_FULL, .kthread = "jbd2/sdz-8",
+		      .sample = sample_syncing),
+	       "disk", "journal", "jbd2/sdz-8");
+	/* by the samples it never syncs */
+	expect(&SCENE(commits, 4, 1000, WRK, WRK_FULL, .kthread = "jbd2/sdz-8",
+		      .sample = sample_polling),
+	       "inconclusive", NULL, NULL);
+	/* another thread of the kernel completes the requests: the device */
+	expect(&SCENE(commits, 4, 1000, WRK, WRK_FULL, .kthread = "kworker/1:1",
+		      .sample = sample_syncing),
+	       "disk", "device", "sdz");
+	expect(&SCENE(commits, 4, 1000, WRK, WRK_FULL, .kthread = "jbd2/sdz-8"), "inconclusive",
+	       NULL, "/proc/TID/syscall");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(link_shaper),
+		cmocka_unit_test(disk_device),
+		cmocka_unit_test(disk_journal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

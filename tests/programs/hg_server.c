@@ -13,6 +13,7 @@
  */
 #include <argp.h>
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -54,6 +55,8 @@ static struct {
 	const char *backend;
 	uint16_t backend_port;
 	bool backend_locked;
+	const char *sync_file;
+	bool sync_append;
 	cpu_set_t cpus;
 } opts = {.address = "127.0.0.1",
 	  .loops = 1,
@@ -84,6 +87,8 @@ enum {
 	OPT_BACKEND,
 	OPT_BACKEND_PORT,
 	OPT_BACKEND_LOCKED,
+	OPT_SYNC_FILE,
+	OPT_SYNC_APPEND,
 };
 
 static const struct argp_option options[] = {
@@ -102,6 +107,10 @@ static const struct argp_option options[] = {
 	{"backend-port", OPT_BACKEND_PORT, "N", 0,
 	 "Asks that server for each request, one call after the other per thread", 0},
 	{"backend-locked", OPT_BACKEND_LOCKED, "0|1", 0, "Asks it with the lock held (0)", 0},
+	{"sync-file", OPT_SYNC_FILE, "PATH", 0,
+	 "Writes 4 KiB to a file of the thread, its number is appended, and waits for the disk", 0},
+	{"sync-append", OPT_SYNC_APPEND, "0|1", 0,
+	 "Behind the end of the file, not over what is there: that changes metadata (0)", 0},
 	{"locks", OPT_LOCKS, "N", 0, "Locks, one of them for each connection in turn (1)", 0},
 	{"size", 'z', "BYTES", 0, "Of request and response (64)", 0},
 	{"name", 'n', "COMM", 0, "Name of the process", 0},
@@ -167,6 +176,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_BACKEND_LOCKED:
 		opts.backend_locked = number(arg, "--backend-locked") > 0;
+		break;
+	case OPT_SYNC_FILE:
+		opts.sync_file = arg;
+		break;
+	case OPT_SYNC_APPEND:
+		opts.sync_append = number(arg, "--sync-append") > 0;
 		break;
 	case OPT_LOCKS:
 		opts.locks = (unsigned int)number(arg, "--locks");
@@ -295,6 +310,40 @@ static void backend_call(void)
 	}
 }
 
+/* Writes a block and waits until it is on the disk. Each thread has a file of its own. */
+static void disk_write(void)
+{
+	enum { OVER_BLOCKS = 16, APPEND_BLOCKS = 256 };
+	static const char block[4096];
+	static atomic_uint threads;
+	static _Thread_local unsigned int count;
+	static _Thread_local int fd = -1;
+	off_t at;
+
+	if (!opts.sync_file)
+		return;
+	if (fd < 0) {
+		char path[512];
+
+		snprintf(path, sizeof(path), "%s-%u", opts.sync_file,
+			 atomic_fetch_add(&threads, 1));
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0)
+			die("cannot open %s", path);
+		/* written once, so that later writes over it change no metadata */
+		for (int i = 0; i < OVER_BLOCKS; i++) {
+			if (pwrite(fd, block, sizeof(block), i * (off_t)sizeof(block)) < 0)
+				die("write");
+		}
+		fsync(fd);
+	}
+	at = count++ % (opts.sync_append ? APPEND_BLOCKS : OVER_BLOCKS) * (off_t)sizeof(block);
+	if (opts.sync_append && !at && ftruncate(fd, 0))
+		die("ftruncate");
+	if (pwrite(fd, block, sizeof(block), at) < 0 || fdatasync(fd))
+		die("write");
+}
+
 static void serve_locked(struct connection *c)
 {
 	pthread_mutex_t *lock = &locks[c->number % opts.locks];
@@ -318,6 +367,7 @@ static void serve(struct connection *c)
 		serve_locked(c);
 	if (!opts.backend_locked)
 		backend_call();
+	disk_write();
 	response_write(c);
 }
 

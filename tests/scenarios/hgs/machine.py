@@ -5,6 +5,7 @@ Everything carries this process's id in its name and is removed by that name; pr
 """
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -162,14 +163,81 @@ class Network:
         self.up = False
 
 
+class Disk:
+    """A file system of our own on a loop device, whose file's device is throttled for a blkio control group (v1) of our own.
+
+    The device below counts only what passes the throttle, so the loop device is the slow one.
+    """
+
+    def __init__(self, directory):
+        self.base = os.path.join(directory, f"disk-{os.getpid()}")
+        self.mount, self.image = f"{self.base}/mount", f"{self.base}/image"
+        self.loop = self.group = None
+
+    def start(self, journal, iops):
+        self.close()
+        os.makedirs(self.mount)
+        with open(self.image, "wb") as file:
+            for _ in range(32):
+                file.write(bytes(1 << 20))
+            os.fsync(file.fileno())
+        self.loop = self._run("losetup", "-f", "--show", "--direct-io=on", self.image)
+        self._run("mkfs.ext4", "-q", *([] if journal else ["-O", "^has_journal"]), self.loop)
+        self._run("mount", self.loop, self.mount)
+        if not iops:
+            return
+        root = "/sys/fs/cgroup/blkio"
+        if not os.path.exists(f"{root}/cgroup.procs"):
+            raise Skip("no blkio control groups of version 1")
+        group = f"{root}/hgs-{os.getpid()}"
+        os.makedirs(group, exist_ok=True)
+        self.group = group
+        device = os.stat(self.image).st_dev
+        try:
+            with open(f"{group}/blkio.throttle.write_iops_device", "w") as file:
+                file.write(f"{os.major(device)}:{os.minor(device)} {iops}")
+        except OSError as error:
+            raise Skip(f"the device of {self.image} cannot be throttled: {error}") from error
+
+    @staticmethod
+    def _run(*argv):
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            raise Skip(f"{argv[0]} is not installed") from error
+        if done.returncode:
+            raise Skip(f"{' '.join(argv)}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def join(self, pid):
+        if self.group:
+            with open(f"{self.group}/cgroup.procs", "w") as file:
+                file.write(str(pid))
+
+    def close(self):
+        if self.loop:
+            for argv in (["umount", self.mount], ["losetup", "-d", self.loop]):
+                subprocess.run(argv, capture_output=True)
+        if self.group:
+            for _ in range(50):
+                try:
+                    os.rmdir(self.group)
+                    break
+                except OSError:
+                    time.sleep(0.02)
+        self.loop = self.group = None
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
 class Process:
     """A child in a control group, with its first lines of output; ended by its pid."""
 
-    def __init__(self, argv, groups, leaf="main", ready=None, log=None):
+    def __init__(self, argv, groups, leaf="main", ready=None, log=None, prepare=None):
         self.argv, self.lines = argv, []
         self.popen = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if ready else log or subprocess.DEVNULL,
-            stderr=log or None, text=True, preexec_fn=lambda: groups.join(os.getpid(), leaf))
+            stderr=log or None, text=True,
+            preexec_fn=lambda: (groups.join(os.getpid(), leaf), prepare and prepare(os.getpid())))
         self.pid = self.popen.pid
         while ready:
             line = self.popen.stdout.readline()
@@ -253,11 +321,14 @@ class Machine:
         self.stack.callback(self.groups.close)
         self.network = Network()
         self.stack.callback(self.network.close)
+        self.stack.callback(lambda: self.disk.close())
         if keep:
             os.makedirs(keep, exist_ok=True)
             self.directory = keep
         else:
             self.directory = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="hgs-"))
+
+        self.disk = Disk(self.directory)
 
     def program(self, name):
         return os.path.join(self.build, "tests", "programs", name)

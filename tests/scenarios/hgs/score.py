@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compares a report with the label: right, inconclusive or WRONG."""
 import dataclasses
+import os
 import re
 
 from .machine import threads
@@ -28,6 +29,7 @@ def truth(plan, running, client_argv):
                        "names": [plan.base.hog["name"]] if plan.base.hog else []},
         "lock": {"addresses": running.locks},
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
+        "disk": {"names": [os.path.basename(running.machine.disk.loop or "none")]},
         "link": {"names": ["eth0 in netns "]},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},
     }.get(plan.subject)

@@ -19,7 +19,7 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, link, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, link, disk, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
     chain: tuple = ()      # words that the verdict's chain must hold; a tuple of words: one of them
@@ -186,6 +186,24 @@ def link_shaper(rng, cpus):
     return Plan(base, base.but(shaper=None), "net", "link-shaper", "no token bucket", "link")
 
 
+def disk_device(rng, cpus):
+    process, loops, client = names(rng, 3)
+    options = {"model": "connection", "burn-us": rng.randrange(5, 50), "name": process, "thread-name": loops}
+    base = Setup(Own(options), Client(rng.randrange(3, 9), 1, {"name": client}), client_cpus=maybe_pinned(rng, cpus),
+                 veth=rng.random() < 0.5, disk={"journal": False, "iops": rng.randrange(80, 200)})
+    return Plan(base, base.but(disk=base.disk | {"iops": None}), "disk", "device", "the device is not throttled", "disk")
+
+
+def disk_journal(rng, cpus):
+    process, loops, client = names(rng, 3)
+    options = {"model": "connection", "burn-us": rng.randrange(5, 20), "sync-append": 1, "name": process,
+               "thread-name": loops}
+    base = Setup(Own(options), Client(rng.randrange(3, 9), 1, {"name": client}), client_cpus=maybe_pinned(rng, cpus),
+                 veth=rng.random() < 0.5, disk={"journal": True, "iops": None})
+    return Plan(base, base.but(server={"options": {"sync-append": 0}}), "disk", "journal",
+                "the same writes over old data", "disk")
+
+
 def client_saturated(rng, cpus):
     process, loops, client, more = names(rng, 4)
     burn = rng.randrange(100, 250)
@@ -249,6 +267,8 @@ SERIES = {
     "locking-rpc": locking_rpc,
     "relay": relay,
     "link-shaper": link_shaper,
+    "disk-device": disk_device,
+    "disk-journal": disk_journal,
     "client-saturated": client_saturated,
     "too-few-connections": too_few_connections,
     "think-time": think_time,

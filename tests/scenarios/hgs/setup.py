@@ -53,6 +53,7 @@ class Setup:
     period_us: int = 100000
     hog: dict | None = None
     shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb
+    disk: dict | None = None        # journal: bool, iops: of the device below, or None; the server writes to it
     relay: dict | None = None       # hg-relay with these options stands between client and server
     backend: dict | None = None     # the server asks another hg-server with these options
 
@@ -151,7 +152,13 @@ class Running:
         argv = [*prefix, self.machine.program("hg-server"), f"--address={self.address}", *flags(self.setup.server.options)]
         if self.backend:
             argv += [f"--backend={self.address}", f"--backend-port={self.backend.port}"]
-        server = Process(argv, self.machine.groups, leaf, ready="port:")
+        prepare = None
+        if self.setup.disk:
+            self.machine.disk.start(**self.setup.disk)
+            self.stack.callback(self.machine.disk.close)
+            prepare = self.machine.disk.join
+            argv += [f"--sync-file={self.machine.disk.mount}/data"]
+        server = Process(argv, self.machine.groups, leaf, ready="port:", prepare=prepare)
         self.stack.callback(server.close)
         self.locks = [int(line.split()[1], 16) for line in server.lines if line.startswith("lock:")]
         self.port = int(server.lines[-1].split()[1])
