@@ -134,6 +134,11 @@ static int rings_map(struct hg_probes *p)
 	if (rc)
 		return rc;
 	p->areas = mem;
+	rc = map_mmap(p->skel->maps.hg_net, sizeof(struct hg_net_cpu), p->n_cpus, &p->net_bytes,
+		      &mem);
+	if (rc)
+		return rc;
+	p->net = mem;
 	p->rings = calloc(p->n_cpus, sizeof(*p->rings));
 	if (!p->rings)
 		return -ENOMEM;
@@ -194,6 +199,7 @@ void hg_probes_detach(struct hg_probes *p)
 	for (size_t i = 0; i < p->n_links; i++)
 		bpf_link__destroy(p->links[i]);
 	p->n_links = 0;
+	hg_probes_sample_detach(p);
 	for (size_t i = 0; i < hg_probe_rows_count; i++)
 		p->status[hg_probe_rows[i].id].attached = false;
 }
@@ -208,10 +214,16 @@ void hg_probes_close(struct hg_probes *p)
 		munmap(p->cpus, p->cpus_bytes);
 	if (p->areas)
 		munmap(p->areas, p->areas_bytes);
+	if (p->net)
+		munmap(p->net, p->net_bytes);
 	free(p->rings);
 	ring_buffer__free(p->bell);
 	hg_hourglass_bpf__destroy(p->skel);
 	hg_lanes_free(&p->lanes);
+	hg_probes_net_free(p);
+	hg_probes_blockdev_free(p);
+	hg_stacks_free(&p->stacks);
+	hg_symbols_free(p->symbols);
 	free(p->definitions);
 	free(p);
 }
@@ -271,19 +283,29 @@ static void cpus_tour(const struct hg_probes *p)
 	CPU_FREE(one);
 }
 
+static int row_attach_fail(struct hg_probes *p, const struct hg_probe_row *row, const char *to,
+			   int rc)
+{
+	snprintf(p->why[row->id], HG_WHY_BYTES, "cannot attach to %s: %s", to, hg_error_text(rc));
+	p->status[row->id].why = p->why[row->id];
+	return rc;
+}
+
 static int row_attach(struct hg_probes *p, const struct hg_probe_row *row)
 {
+	int rc = 0;
+
+	if (row->id == HG_P_SAMPLE)
+		rc = hg_probes_sample_attach(p, p->skel->progs.hg_cpu_sample);
+	if (rc)
+		return row_attach_fail(p, row, "perf's cpu-clock", rc);
 	for (size_t i = 0; i < HG_PROBE_PROGRAMS_MAX && row->programs[i].tracepoint; i++) {
 		struct bpf_program *prog =
 			bpf_object__find_program_by_name(p->skel->obj, row->programs[i].name);
 		struct bpf_link *link = bpf_program__attach(prog);
 
-		if (!link) {
-			snprintf(p->why[row->id], HG_WHY_BYTES, "cannot attach to %s: %s",
-				 row->programs[i].tracepoint, hg_error_text(-errno));
-			p->status[row->id].why = p->why[row->id];
-			return -errno;
-		}
+		if (!link)
+			return row_attach_fail(p, row, row->programs[i].tracepoint, -errno);
 		p->links[p->n_links++] = link;
 	}
 	p->status[row->id].attached = true;
@@ -360,7 +382,8 @@ int hg_probes_check(void (*fn)(void *arg, const struct hg_probe_status *status),
 		return rc;
 	for (size_t i = 0; i < hg_probe_rows_count; i++) {
 		const struct hg_probe_row *row = &hg_probe_rows[i];
-		struct hg_probes_opts opts = {.tasks_max = 64, .ring_bytes_cpu = 4096};
+		struct hg_probes_opts opts = {
+			.tasks_max = 64, .ring_bytes_cpu = 4096, .sample_hz = 99};
 		__attribute__((cleanup(probes_cleanup))) struct hg_probes *p = probes_new(&opts);
 
 		if (!p)

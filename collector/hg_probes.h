@@ -45,6 +45,7 @@ struct hg_probes_opts {
 	/* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
 	size_t ring_bytes_cpu;
 	uint32_t tasks_max;   /* lanes alive at once that the kernel side remembers; 0 = 32768 */
+	uint32_t sample_hz;   /* samples of what runs, a second and CPU; 0 = none, at most 10000 */
 	uint32_t drop_one_in; /* tests only: the switch probe drops 1 in N silently; 0 = none */
 	struct hg_probes_observer observer;
 };
@@ -97,6 +98,9 @@ uint32_t hg_probes_lane_by_tid(const struct hg_probes *p, pid_t tid);
 
 /* Writes a CPU_BUSY record per CPU. */
 int hg_probes_cpu_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
+
+/* Writes a NETDEV_TOTALS record per network device and a NAPI record per device and CPU that changed. */
+int hg_probes_net_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
 
 /* Kernel run-time statistics for BPF: on for a tenth of a second in five, by the session. Takes milliseconds. */
 int hg_probes_cost_enable(struct hg_probes *p, bool on);

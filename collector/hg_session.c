@@ -13,6 +13,7 @@
 #include "collector/session_parts.h"
 #include "trace/hg_reader.h"
 
+#define SAMPLE_HZ     199  /* samples of what runs; no divisor of what else ticks */
 #define PROCESSES_MAX 1024 /* of the targets, for the environment */
 
 uint64_t session_own_cpu_ns(void)
@@ -64,6 +65,8 @@ int session_totals(struct hg_session *s, bool with_own)
 	uint64_t now_ns = hg_now_ns();
 	int err = hg_probes_cpu_totals(s->probes, s->writer, now_ns);
 
+	if (!err)
+		err = hg_probes_net_totals(s->probes, s->writer, now_ns);
 	return err || !with_own ? err : own_write(s, now_ns);
 }
 
@@ -177,6 +180,7 @@ static int probes_start(struct hg_session *s)
 		.cgroups = s->opts->cgroups_count,
 		.ring_bytes_cpu = s->opts->ring_bytes_cpu,
 		.drop_one_in = s->opts->drop_one_in,
+		.sample_hz = SAMPLE_HZ,
 		.observer = session_lanes_observer(s->lanes),
 	};
 	int err;

@@ -73,6 +73,19 @@ static const struct event_row event_rows[HG_EV_COUNT] = {
 			       FIELD(hg_ev_contention, flags), FIELD(hg_ev_contention, ctx),
 			       FIELD(hg_ev_contention, begins), FIELD(hg_ev_contention, count),
 			       FIELD(hg_ev_contention, stack)}},
+	[HG_EV_SAMPLE] = {HG_KIND_CPU_SAMPLE,
+			  5,
+			  {FIELD(hg_ev_sample, lane), FIELD(hg_ev_sample, where),
+			   FIELD(hg_ev_sample, ctx), FIELD(hg_ev_sample, period_ns),
+			   FIELD(hg_ev_sample, stack)}},
+	[HG_EV_SAMPLE_STACK] = {0, 0, {{0, 0}}}, /* as a sample, see sample_take() */
+	[HG_EV_BLOCK_IO] = {HG_KIND_BLOCK_IO,
+			    9,
+			    {FIELD(hg_ev_block_io, dev), FIELD(hg_ev_block_io, op),
+			     FIELD(hg_ev_block_io, flags), FIELD(hg_ev_block_io, sector),
+			     FIELD(hg_ev_block_io, bytes), FIELD(hg_ev_block_io, queue_ns),
+			     FIELD(hg_ev_block_io, device_ns), FIELD(hg_ev_block_io, lane),
+			     FIELD(hg_ev_block_io, error)}},
 };
 
 static uint64_t field_get(const uint8_t *at, uint16_t size)
@@ -106,7 +119,7 @@ static int record_write(struct hg_writer *w, uint32_t stream, const struct event
 	return hg_writer_record(w, 0, stream, &rec);
 }
 
-static int definition_add(struct hg_probes *p, const struct hg_record *rec)
+int hg_probes_definition_add(struct hg_probes *p, const struct hg_record *rec)
 {
 	if (p->n_definitions == p->definitions_size) {
 		size_t size = p->definitions_size ? 2 * p->definitions_size : 64;
@@ -181,7 +194,7 @@ int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t ro
 	rec.f[HG_ROLE_TARGET] = target;
 	if (observer->role_new)
 		observer->role_new(observer->arg, &info);
-	return definition_add(p, &rec);
+	return hg_probes_definition_add(p, &rec);
 }
 
 int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct hg_ev_task *ev)
@@ -211,7 +224,7 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 		rec.f[HG_TASK_CPUS] = ev->cpus;
 		rc = text_intern(w, comm, HG_COMM_BYTES, &rec.f[HG_TASK_COMM]);
 		if (!rc)
-			rc = definition_add(p, &rec);
+			rc = hg_probes_definition_add(p, &rec);
 		if (rc)
 			return rc;
 		if (observer->task_new) {
@@ -237,7 +250,7 @@ static int name_define(struct hg_probes *p, struct hg_writer *w, uint64_t time_n
 
 	if (!rc && exe)
 		rc = text_intern(w, exe, HG_EXE_BYTES, &rec.f[HG_TASK_NAME_EXE]);
-	return rc ? rc : definition_add(p, &rec);
+	return rc ? rc : hg_probes_definition_add(p, &rec);
 }
 
 static void lane_told(struct hg_probes *p, uint32_t id, bool competitor)
@@ -317,6 +330,7 @@ static void exit_tell(struct hg_probes *p, const struct hg_ev_exit *ev)
 static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data)
 {
 	const struct hg_ev_rename *rename = data;
+	const struct hg_ev_block_io *io = data;
 
 	switch (((const struct hg_event_head *)data)->type) {
 	case HG_EV_SWITCH:
@@ -337,17 +351,32 @@ static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data
 	case HG_EV_EXIT:
 		exit_tell(p, data);
 		return 0;
+	case HG_EV_BLOCK_IO:
+		return hg_probes_blockdev_define(p, w, io->dev, io->time_ns);
 	default:
 		return 0;
 	}
+}
+
+/* A copy whose stack is the id that the addresses have in the file. */
+static int sample_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
+		       const struct hg_ev_sample_stack *ev)
+{
+	struct hg_ev_sample sample = ev->sample;
+	int rc = hg_probes_sample_stack(p, w, ev, &sample.stack);
+
+	return rc ? rc : record_write(w, HG_STREAM_CPU0 + cpu, &event_rows[HG_EV_SAMPLE], &sample);
 }
 
 static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 		      const struct hg_event_head *head)
 {
 	const struct event_row *row = &event_rows[head->type];
-	int rc = event_tell(p, w, head);
+	int rc;
 
+	if (head->type == HG_EV_SAMPLE_STACK)
+		return sample_take(p, w, cpu, (const void *)head);
+	rc = event_tell(p, w, head);
 	return rc || !row->kind ? rc : record_write(w, HG_STREAM_CPU0 + cpu, row, head);
 }
 

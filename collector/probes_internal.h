@@ -2,7 +2,8 @@
 /*
  * struct hg_probes, for the files that implement collector/hg_probes.h: hg_probes.c (life cycle),
  * probes_load.c (which probes this kernel takes), probes_drain.c (rings to records), probes_seed.c
- * (states at attach, promotion) and probes_totals.c (CPU totals, own cost).
+ * (states at attach, promotion), probes_totals.c (CPU totals, own cost), probes_net.c (totals of network devices)
+ * and probes_sample.c (the clock that samples).
  */
 #ifndef HG_PROBES_INTERNAL_H
 #define HG_PROBES_INTERNAL_H
@@ -14,6 +15,7 @@
 #include "collector/hg_probes.h"
 #include "collector/probes_lanes.h"
 #include "collector/probes_ring.h"
+#include "collector/probes_stacks.h"
 #include "collector/probes_table.h"
 #include "probes/hg_event.h"
 
@@ -21,11 +23,14 @@
 #define HG_RING_MIN	      ((size_t)128 << 10)
 /* Memory that no cache holds doubles the cost of a switch (545 against 275 ns seen with 8 MiB). */
 #define HG_RING_MAX_DEFAULT   ((size_t)1 << 20)
+#define HG_SAMPLE_HZ_MAX      10000U
 #define HG_TASKS_DEFAULT      32768
 #define HG_WHY_BYTES	      160
 #define HG_LINKS_MAX	      (HG_P_COUNT * HG_PROBE_PROGRAMS_MAX)
 
 struct hg_hourglass_bpf;
+struct hg_netdev;
+struct hg_blockdev;
 
 /* Losses of a probe on a CPU that the file does not have yet. */
 struct hg_loss {
@@ -66,6 +71,15 @@ struct hg_probes {
 	struct ring_buffer *bell;
 	int stats_fd;
 
+	struct bpf_link **sample_links; /* n_cpus, NULL where a CPU is offline */
+	struct hg_symbols *symbols;
+	struct hg_stacks stacks;
+
+	struct hg_net_cpu *net; /* n_cpus, the kernel's, mapped */
+	size_t net_bytes;
+	struct hg_netdev *netdevs;
+	struct hg_blockdev *blockdevs;
+
 	struct hg_lanes lanes;
 	struct hg_definition *definitions;
 	size_t n_definitions, definitions_size;
@@ -88,7 +102,27 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 /* role replaces the former one, but for PROMOTED, unless that is younger than time_ns. */
 int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t role, uint32_t target,
 			  const char *comm, uint64_t time_ns);
+/* A record that is to precede those of this round. */
+int hg_probes_definition_add(struct hg_probes *p, const struct hg_record *rec);
 /* Writes the definitions gathered so far, in time order. */
 int hg_probes_definitions_flush(struct hg_probes *p, struct hg_writer *w);
+
+/* probes_sample.c: where this kernel spins, before loading. -errno with a reason of at most size bytes. */
+int hg_probes_sample_prepare(struct hg_probes *p, char *why, size_t size);
+void hg_probes_sample_ranges(const struct hg_probes *p, uint64_t begin[HG_SPIN_RANGES],
+			     uint64_t end[HG_SPIN_RANGES]);
+/* One clock a CPU. */
+int hg_probes_sample_attach(struct hg_probes *p, struct bpf_program *prog);
+void hg_probes_sample_detach(struct hg_probes *p);
+/* The id of a sample's stack; defines it at first sight. */
+int hg_probes_sample_stack(struct hg_probes *p, struct hg_writer *w,
+			   const struct hg_ev_sample_stack *ev, uint32_t *id_out);
+
+/* probes_block.c: defines a device at first sight. */
+int hg_probes_blockdev_define(struct hg_probes *p, struct hg_writer *w, uint32_t dev,
+			      uint64_t time_ns);
+void hg_probes_blockdev_free(struct hg_probes *p);
+
+void hg_probes_net_free(struct hg_probes *p);
 
 #endif

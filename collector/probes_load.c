@@ -65,17 +65,43 @@ static int row_missing(const struct btf *btf, const struct hg_probe_row *row, ch
 	return 0;
 }
 
-/* sched_switch passes prev_state as its last argument since 5.18: (void *, preempt, prev, next, prev_state). */
-static bool switch_has_state(const struct btf *btf)
+/* Arguments of a raw tracepoint, its first, (void *), among them; 0 if there is none. */
+static unsigned int tracepoint_args(const struct btf *btf, const char *name)
 {
-	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
 	const struct btf_type *t;
 
 	if (id < 0)
-		return false;
+		return 0;
 	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
 	t = t ? btf__type_by_id(btf, t->type) : NULL;
-	return t && btf_is_func_proto(t) && btf_vlen(t) == 5;
+	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
+}
+
+/* sched_switch passes prev_state as its last argument since 5.18: (void *, preempt, prev, next, prev_state). */
+static bool switch_has_state(const struct btf *btf)
+{
+	return tracepoint_args(btf, "btf_trace_sched_switch") == 5;
+}
+
+/* block_rq_issue passes the queue before the request until 5.11: (void *, q, rq). */
+static bool block_has_queue(const struct btf *btf)
+{
+	return tracepoint_args(btf, "btf_trace_block_rq_issue") == 3;
+}
+
+static void spin_ranges_set(const struct hg_probes *p, struct hg_hourglass_bpf *skel)
+{
+	uint64_t begin[HG_SPIN_RANGES], end[HG_SPIN_RANGES];
+
+	hg_probes_sample_ranges(p, begin, end);
+	for (size_t i = 0; i < HG_SPIN_RANGES; i++) {
+		skel->rodata->hg_spin_begin_ip[i] = begin[i];
+		skel->rodata->hg_spin_end_ip[i] = end[i];
+	}
+	if (p->opts.sample_hz)
+		skel->rodata->hg_sample_period_ns =
+			(uint32_t)(HG_NSEC_PER_SEC / HG_MIN(p->opts.sample_hz, HG_SAMPLE_HZ_MAX));
 }
 
 static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct btf *btf)
@@ -87,6 +113,8 @@ static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct bt
 	skel->rodata->hg_all = p->opts.all;
 	skel->rodata->hg_cgroups = p->opts.cgroups;
 	skel->rodata->hg_switch_has_state = switch_has_state(btf);
+	skel->rodata->hg_block_has_queue = block_has_queue(btf);
+	spin_ranges_set(p, skel);
 	skel->rodata->hg_idle_words_used = HG_MIN((p->n_cpus + 63) / 64, HG_IDLE_WORDS);
 	skel->rodata->hg_drop_one_in = p->opts.drop_one_in;
 	skel->rodata->hg_ring_bytes = p->ring_bytes;
@@ -94,6 +122,7 @@ static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct bt
 	bpf_map__set_max_entries(skel->maps.hg_lanes, p->opts.tasks_max);
 	bpf_map__set_max_entries(skel->maps.hg_cpu_states, p->n_cpus);
 	bpf_map__set_max_entries(skel->maps.hg_rings, p->n_cpus);
+	bpf_map__set_max_entries(skel->maps.hg_net, p->n_cpus);
 	bpf_map__set_value_size(skel->maps.hg_rings, (uint32_t)p->area_bytes);
 	return skel;
 }
@@ -164,7 +193,9 @@ int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
 		char why[HG_WHY_BYTES];
 
 		p->status[row->id].name = row->name;
-		if (row_missing(btf, row, why, sizeof(why)))
+		if (row_missing(btf, row, why, sizeof(why)) ||
+		    (row->id == HG_P_SAMPLE && (!only || only == HG_P_SAMPLE) &&
+		     hg_probes_sample_prepare(p, why, sizeof(why))))
 			row_leave_out(p, row, why);
 	}
 	rc = object_load(p, btf, only);

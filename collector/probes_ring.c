@@ -20,6 +20,9 @@ static const uint16_t event_bytes[HG_EV_COUNT] = {
 	[HG_EV_RENAME] = sizeof(struct hg_ev_rename),
 	[HG_EV_ROLE] = sizeof(struct hg_ev_role),
 	[HG_EV_CONTENTION] = sizeof(struct hg_ev_contention),
+	[HG_EV_SAMPLE] = sizeof(struct hg_ev_sample),
+	[HG_EV_SAMPLE_STACK] = sizeof(struct hg_ev_sample_stack),
+	[HG_EV_BLOCK_IO] = sizeof(struct hg_ev_block_io),
 };
 
 size_t hg_event_bytes(unsigned int type)

@@ -97,7 +97,8 @@ int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 		uint64_t runs = 0, ns = 0;
 		int rc;
 
-		if (!p->status[row->id].attached || !row->programs[0].tracepoint)
+		if (!p->status[row->id].attached ||
+		    !(row->programs[0].tracepoint || row->id == HG_P_SAMPLE))
 			continue;
 		rc = row_cost(p, row, &runs, &ns);
 		if (rc)

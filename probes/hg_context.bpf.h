@@ -38,6 +38,18 @@ HG_INLINE u32 hg_softirq_context(struct hg_cpu *c, u64 now)
 	return now - c->irq_exit_ns < HG_IRQ_EXIT_NS ? HG_CTX_SOFTIRQ_IRQ : HG_CTX_SOFTIRQ_OWN;
 }
 
+/* enum hg_wake_ctx of what a timer's interrupt, in which we are, has interrupted. */
+HG_INLINE u32 hg_interrupted_context(struct hg_cpu *c)
+{
+	if (c->sirq_vec == 1 + 1 || c->sirq_vec == 8 + 1) /* TIMER_SOFTIRQ, HRTIMER_SOFTIRQ */
+		return HG_CTX_TIMER;
+	if (c->sirq_vec)
+		return c->sirq_ctx;
+	if (c->cur_kthread && hg_current_kind(c) == HG_CUR_NAPI)
+		return HG_CTX_NAPI_THREAD;
+	return HG_CTX_TASK;
+}
+
 /* enum hg_wake_ctx of a wakeup now. */
 HG_INLINE u32 hg_wake_context(struct hg_cpu *c)
 {

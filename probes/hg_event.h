@@ -47,6 +47,10 @@ enum hg_probe_id {
 	HG_P_EXIT = 15,
 	HG_P_CGROUP = 16,
 	HG_P_CONTENTION = 17,
+	HG_P_SAMPLE = 18,
+	HG_P_BLOCK = 19,
+	HG_P_NETDEV = 20,
+	HG_P_NAPI = 21,
 	HG_P_COUNT
 };
 
@@ -65,6 +69,9 @@ enum hg_event_type {
 	HG_EV_RENAME = 12,
 	HG_EV_ROLE = 13,
 	HG_EV_CONTENTION = 14,
+	HG_EV_SAMPLE = 15,
+	HG_EV_SAMPLE_STACK = 16,
+	HG_EV_BLOCK_IO = 17,
 	HG_EV_COUNT
 };
 
@@ -111,6 +118,27 @@ struct hg_ev_contention {
 	u64 lock, dur_ns, span_ns;
 	u32 count, begins;
 	u32 stack, pad;
+};
+
+struct hg_ev_sample {
+	u64 time_ns;
+	u8 type, ctx, where, pad; /* enum hg_sample_where */
+	u32 lane, period_ns, stack;
+};
+
+#define HG_STACK_DEPTH 8
+struct hg_ev_sample_stack {
+	struct hg_ev_sample sample; /* its stack is the collector's to set */
+	u64 ips[HG_STACK_DEPTH];    /* innermost first, 0 after the last */
+};
+
+struct hg_ev_block_io {
+	u64 time_ns;
+	u8 type, op;
+	u16 flags; /* HG_BLOCK_IOF_* */
+	u32 lane;
+	u64 sector, queue_ns, device_ns;
+	u32 dev, bytes, error, pad;
 };
 
 struct hg_ev_migrate {
@@ -183,6 +211,9 @@ _Static_assert(sizeof(struct hg_ev_block) == 56, "size of a blocking switch");
 _Static_assert(sizeof(struct hg_ev_wakeup) == 24, "a wakeup is small");
 _Static_assert(sizeof(struct hg_ev_softirq) == 32, "a softirq is small");
 _Static_assert(sizeof(struct hg_ev_contention) == 56, "size of a wait for a lock");
+_Static_assert(sizeof(struct hg_ev_sample) == 24, "a sample is small");
+_Static_assert(sizeof(struct hg_ev_sample_stack) == 88, "size of a sample with a stack");
+_Static_assert(sizeof(struct hg_ev_block_io) == 56, "size of a request");
 _Static_assert(sizeof(struct hg_ev_migrate) == 24, "size of a migration");
 _Static_assert(sizeof(struct hg_ev_fork) == 24, "size of a fork");
 _Static_assert(sizeof(struct hg_ev_exec) == 136, "size of an exec");
@@ -215,6 +246,24 @@ struct hg_ring_area {
 #define HG_RING_AREA_BYTES(ring_bytes)                                                             \
 	(offsetof(struct hg_ring_area, data) + (ring_bytes) + HG_RING_SPILL_BYTES)
 _Static_assert(offsetof(struct hg_ring_area, data) % 64 == 0, "data is aligned");
+
+/* Totals of a network device on a CPU, which alone writes them. */
+#define HG_NET_KEY_BACKLOG                                                                         \
+	1 /* packets between devices of this machine, and of receive steering: no device's NAPI */
+struct hg_net_dev {
+	u64 key; /* network namespace's inode << 32 | ifindex; 0: free */
+	u64 rx_packets, rx_bytes, tx_packets, tx_bytes;
+	u64 polls, work, full, busy_ns;
+	char name[16];
+	u64 pad;
+};
+#define HG_NET_DEVS   128 /* a power of two */
+#define HG_NET_PROBES 8	  /* places that a device can have */
+struct hg_net_cpu {
+	struct hg_net_dev devs[HG_NET_DEVS];
+};
+
+#define HG_SPIN_RANGES 8
 
 /* The iterator's record: a task and its state. */
 struct hg_seed_record {
@@ -292,6 +341,7 @@ struct hg_cpu {
 	u8 pad;
 	u64 sirq_start_ns, irq_start_ns, irq_exit_ns;
 	u64 sirq_irq_ns; /* irq time inside the softirq that runs */
+	u64 napi_end_ns; /* last poll */
 	struct hg_pending pending;
 
 	struct hg_lock_wait spins[HG_SPINS_MAX];

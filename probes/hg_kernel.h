@@ -133,6 +133,62 @@ struct linux_binprm {
 	const char *filename;
 };
 
+struct gendisk {
+	int major, first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk; /* since 5.15 */
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	u64 __sector;
+	u64 start_time_ns;
+};
+
+struct request___disk { /* before 5.17 */
+	struct gendisk *rq_disk;
+};
+
+enum req_flag_bits {
+	__REQ_SYNC = 11,
+	__REQ_META = 12,
+	__REQ_FUA = 17,
+	__REQ_PREFLUSH = 18,
+	__REQ_RAHEAD = 19,
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	int ifindex;
+	unsigned short hard_header_len;
+	possible_net_t nd_net;
+	char name[16];
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	unsigned int len;
+};
+
+struct napi_struct {
+	struct net_device *dev;
+};
+
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -145,6 +201,13 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+/* struct bpf_perf_event_data: the registers are x86-64's struct pt_regs. Not the kernel's to relocate. */
+struct hg_perf_ctx {
+	u64 regs[16];
+	u64 ip, cs, regflags, sp, ss;
+	u64 sample_period, addr;
+};
 
 #define PF_KTHREAD	     0x00200000
 #define TASK_DEAD	     0x0080

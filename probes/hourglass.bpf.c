@@ -15,6 +15,12 @@
 
 #include "probes/contention.bpf.h"
 
+#include "probes/cpu_sample.bpf.h"
+
+#include "probes/block.bpf.h"
+
+#include "probes/net.bpf.h"
+
 #include "probes/sched_migrate.bpf.h"
 
 #include "probes/cgroup.bpf.h"

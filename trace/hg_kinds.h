@@ -41,8 +41,11 @@ enum hg_kind {
 	HG_KIND_PROBE = 7,
 	HG_KIND_CLIENT = 8,
 	HG_KIND_TARGET = 9,
+	HG_KIND_BLOCKDEV = 10,
+	HG_KIND_STACK = 11,
 	HG_KIND_NETNS = 12,
 	HG_KIND_LINK = 13,
+	HG_KIND_NETDEV = 14,
 
 	/* Events of a CPU's stream. */
 	HG_KIND_SWITCH = 16,
@@ -56,6 +59,8 @@ enum hg_kind {
 	HG_KIND_EXIT = 24,
 	HG_KIND_LOSS = 25,
 	HG_KIND_CONTENTION = 26,
+	HG_KIND_BLOCK_IO = 27,
+	HG_KIND_CPU_SAMPLE = 29,
 
 	/* Samples, HG_STREAM_SAMPLER. All are running totals since some start, never rates. */
 	HG_KIND_CPU_TIMES = 48,
@@ -68,6 +73,7 @@ enum hg_kind {
 	HG_KIND_OWN = 55,
 	HG_KIND_PROBE_COST = 56,
 	HG_KIND_TASK_TIMES = 57,
+	HG_KIND_NETDEV_TOTALS = 58,
 	HG_KIND_QDISC = 59,
 	HG_KIND_NETDEV_STATS = 60,
 	HG_KIND_SOFTNET = 61,
@@ -75,6 +81,7 @@ enum hg_kind {
 	HG_KIND_PSI = 63,
 	HG_KIND_SOCKET = 66,
 	HG_KIND_NETNS_STATS = 67,
+	HG_KIND_NAPI = 68,
 
 	/* HG_STREAM_CLIENT */
 	HG_KIND_LINE = 64,
@@ -132,6 +139,21 @@ enum { /* AFFINITY: seen when the lane became runnable, only when it changed */
 	HG_AFFINITY_LANE,
 	HG_AFFINITY_COUNT,
 	HG_AFFINITY_MASK0, /* CPUs 0 to 63 */
+};
+
+enum { /* BLOCKDEV: a block device, before its first BLOCK_IO */
+	HG_BLOCKDEV_DEV,  /* major << 20 | minor */
+	HG_BLOCKDEV_NAME, /* str: as in /sys/block, 0 unknown */
+};
+enum { /* STACK: where in the kernel */
+	HG_STACK_ID,     /* from 1 */
+	HG_STACK_FRAMES, /* str: functions, innermost first, joined by ';' */
+};
+enum { /* NETDEV: a network device that the probes have seen */
+	HG_NETDEVICE_ID,      /* from 1 */
+	HG_NETDEVICE_NETNS,   /* inode of its namespace, as in NETNS; 0: no device, the CPUs' backlog */
+	HG_NETDEVICE_IFINDEX, /* the device is a LINK too where its namespace can be read */
+	HG_NETDEVICE_NAME,    /* str, when first seen */
 };
 
 enum { HG_MARK_WHAT, HG_MARK_ARG }; /* MARK */
@@ -297,6 +319,61 @@ enum { /* CONTENTION: a wait for a lock of the kernel that just ended, or a run 
 #define HG_CONTENTIONF_PERCPU 0x10
 #define HG_CONTENTIONF_MUTEX  0x20
 #define HG_CONTENTIONF_FAILED 0x100 /* gave up: a signal, or another error */
+
+enum { /* BLOCK_IO: a request to a block device that is complete */
+	HG_BLOCK_IO_DEV, /* major << 20 | minor */
+	HG_BLOCK_IO_OP,  /* enum hg_block_op: the kernel's own numbers */
+	HG_BLOCK_IO_FLAGS, /* HG_BLOCK_IOF_* */
+	HG_BLOCK_IO_SECTOR, /* of 512 bytes */
+	HG_BLOCK_IO_BYTES,
+	HG_BLOCK_IO_QUEUE_NS,  /* from its allocation (or insertion) to the last time it was issued; 0 unknown */
+	HG_BLOCK_IO_DEVICE_NS, /* from then to its completion */
+	HG_BLOCK_IO_LANE,  /* member that asked; 0: another task, or a kernel thread for whomever */
+	HG_BLOCK_IO_ERROR, /* blk_status_t, before 5.16 an errno; 0 none */
+};
+enum hg_block_op { /* REQ_OP_* */
+	HG_BLOCK_READ = 0,
+	HG_BLOCK_WRITE = 1,
+	HG_BLOCK_FLUSH = 2,
+	HG_BLOCK_DISCARD = 3,
+	HG_BLOCK_SECURE_ERASE = 5,
+	HG_BLOCK_WRITE_ZEROES = 9,
+};
+#define HG_BLOCK_OP_MASK 0xff
+#define HG_BLOCK_IOF_SYNC      1
+#define HG_BLOCK_IOF_FUA       2  /* to be on the medium when it completes */
+#define HG_BLOCK_IOF_PREFLUSH  4  /* after all that is in the device's cache */
+#define HG_BLOCK_IOF_META      8  /* a file system's own, its journal too */
+#define HG_BLOCK_IOF_READAHEAD 16
+
+enum { /* NETDEV_TOTALS: counted by the probes for all tasks, only when they changed */
+	HG_NETDEV_TOTALS_DEV, /* id of NETDEV */
+	HG_NETDEV_TOTALS_RX_BYTES, /* with the link's header */
+	HG_NETDEV_TOTALS_RX_PACKETS, /* as the protocols got them: merged ones count once */
+	HG_NETDEV_TOTALS_TX_BYTES,
+	HG_NETDEV_TOTALS_TX_PACKETS, /* as the device got them: one that it is to segment counts once */
+};
+enum { /* NAPI: polls on one CPU for one device, counted by the probes, only when they changed */
+	HG_NAPI_CPU,
+	HG_NAPI_DEV,   /* id of NETDEV */
+	HG_NAPI_POLLS,
+	HG_NAPI_WORK,  /* packets */
+	HG_NAPI_FULL,  /* polls that used up their budget: more was waiting */
+	HG_NAPI_BUSY_NS, /* in NET_RX softirqs only: threaded and busy polls are the task's own time */
+};
+
+enum { /* CPU_SAMPLE: a member that runs when the clock of its CPU ticks */
+	HG_CPU_SAMPLE_LANE,
+	HG_CPU_SAMPLE_WHERE,  /* enum hg_sample_where */
+	HG_CPU_SAMPLE_CTX,    /* enum hg_wake_ctx: in an interrupt the lane only pays for it */
+	HG_CPU_SAMPLE_PERIOD, /* ns between samples: what one stands for */
+	HG_CPU_SAMPLE_STACK,  /* id of STACK, if it spins; else 0 */
+};
+enum hg_sample_where {
+	HG_SAMPLE_USER = 1,
+	HG_SAMPLE_KERNEL = 2,
+	HG_SAMPLE_SPINS = 3, /* in the kernel, in the slow path of a lock that spins */
+};
 
 enum { /* CPU_TIMES: /proc/stat, ns */
 	HG_CPU_TIMES_CPU,
