@@ -15,12 +15,13 @@
 #define ARGV_MAX  4096
 #define OVERLAP_LEAST                                                                              \
 	0.9 /* part of the longest run in which all must have been at work, to be added */
+#define SKEW_MARKED	     0.05 /* of the common time */
 #define SERIES_STEP_LEAST_NS UINT64_C(10000000)
 
 /* The order matters where a generator's lines look like another's: the strict ones first. */
 static const struct hg_client_format *const formats[] = {
-	&hg_client_wrk,	    &hg_client_dnsperf,	 &hg_client_ab,	      &hg_client_hey,
-	&hg_client_pgbench, &hg_client_sysbench, &hg_client_keyvalue,
+	&hg_client_wrk,	   &hg_client_dnsperf, &hg_client_ab,	    &hg_client_hey,
+	&hg_client_iperf3, &hg_client_pgbench, &hg_client_sysbench, &hg_client_keyvalue,
 };
 
 /* CMD as words, quotes taken off. */
@@ -118,6 +119,35 @@ static void series_check(struct hg_client_result *r)
 	}
 }
 
+/* One run's lines, if there is a result in them. */
+static bool run_parse(const struct hg_client_format *format, const struct hg_client_text *text,
+		      struct run *out)
+{
+	*out = (struct run){0};
+	if (!format->parse(text, &out->result, &out->end_ns)) {
+		hg_client_result_clear(&out->result);
+		return false;
+	}
+	series_check(&out->result);
+	return true;
+}
+
+/* Runs that print line by line, at the same time. */
+static size_t runs_parse_mixed(const struct hg_client_format *format, const struct hg_line *lines,
+			       size_t count, size_t runs_count, struct run *runs)
+{
+	size_t ends[RUNS_MAX], found = 0;
+	hg_autofree struct hg_line *sorted = hg_client_deinterleave(lines, count, runs_count, ends);
+
+	for (size_t i = 0; sorted && i < runs_count; i++) {
+		size_t from = i ? ends[i - 1] : 0;
+		struct hg_client_text text = {.lines = sorted + from, .count = ends[i] - from};
+
+		found += run_parse(format, &text, &runs[found]);
+	}
+	return found;
+}
+
 static size_t runs_parse(const struct hg_client_format *format, const struct hg_line *lines,
 			 size_t count, const struct words *w, bool named, struct run *runs,
 			 size_t *starts_out)
@@ -143,33 +173,34 @@ static size_t runs_parse(const struct hg_client_format *format, const struct hg_
 			continue;
 		text.lines = lines + from;
 		text.count = to - from;
-		runs[found] = (struct run){0};
-		if (format->parse(&text, &runs[found].result, &runs[found].end_ns)) {
-			series_check(&runs[found].result);
-			found++;
-		} else {
-			hg_client_result_clear(&runs[found].result);
-		}
+		found += run_parse(format, &text, &runs[found]);
 	}
 	*starts_out = starts;
 	return found;
 }
 
-/* Part of the longest run in which all ran; 0 if any does not say how long it was. */
-static double overlap(const struct run *runs, size_t n)
+/* Part of the longest run in which all ran, and how far apart they were; 0 if any does not say how long it was. */
+static double overlap(const struct run *runs, size_t n, struct hg_client_result *out)
 {
-	double from = -INFINITY, to = INFINITY, longest = 0;
+	double from_min = INFINITY, from_max = -INFINITY, to_min = INFINITY, to_max = -INFINITY;
+	double longest = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		double end = (double)runs[i].end_ns / 1e9, duration = runs[i].result.duration_s;
 
 		if (duration <= 0)
 			return 0;
-		from = fmax(from, end - duration);
-		to = fmin(to, end);
+		from_min = fmin(from_min, end - duration);
+		from_max = fmax(from_max, end - duration);
+		to_min = fmin(to_min, end);
+		to_max = fmax(to_max, end);
 		longest = fmax(longest, duration);
 	}
-	return fmax(0, to - from) / longest;
+	out->common_s = fmax(0, to_min - from_max);
+	out->start_skew_s = from_max - from_min;
+	out->stop_skew_s = to_max - to_min;
+	out->skewed = fmax(out->start_skew_s, out->stop_skew_s) > SKEW_MARKED * out->common_s;
+	return out->common_s / longest;
 }
 
 /* Runs side by side: rates and counts add up, latency is weighted by rate. */
@@ -186,6 +217,9 @@ static void runs_add(const struct run *runs, size_t n, struct hg_client_result *
 		out->threads += r->threads;
 		out->offered += r->offered;
 		out->errors += r->errors;
+		out->sent += r->sent;
+		out->retransmits += r->retransmits;
+		out->retransmits_known |= r->retransmits_known;
 		out->duration_s = fmax(out->duration_s, r->duration_s);
 		latency += r->value * r->latency_mean_s;
 		rate += r->value;
@@ -202,7 +236,7 @@ static void runs_join(const struct hg_client_format *format, struct run *runs, s
 		*out = runs[0].result;
 		runs[0].result.series = NULL;
 		out->valid = isfinite(out->value) && out->value >= 0;
-	} else if (overlap(runs, n) >= OVERLAP_LEAST) {
+	} else if (overlap(runs, n, out) >= OVERLAP_LEAST) {
 		runs_add(runs, n, out);
 		say(out, "sum of %zu runs of %s side by side (no series)", n, format->name);
 		out->valid = isfinite(out->value);
@@ -212,6 +246,13 @@ static void runs_join(const struct hg_client_format *format, struct run *runs, s
 		    format->name);
 	}
 	out->format = format->name;
+	out->runs = (unsigned int)n;
+}
+
+static void runs_clear(struct run *runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hg_client_result_clear(&runs[i].result);
 }
 
 /* True: the format has at least one result in the lines. */
@@ -225,6 +266,10 @@ static bool format_try(const struct hg_client_format *format, const struct hg_li
 	if (!runs)
 		return false;
 	n = runs_parse(format, lines, count, w, named, runs, &starts);
+	if (n && n < starts && starts <= RUNS_MAX) {
+		runs_clear(runs, n);
+		n = runs_parse_mixed(format, lines, count, starts, runs);
+	}
 	if (n)
 		runs_join(format, runs, n, out);
 	if (n && n < starts) {
@@ -233,8 +278,7 @@ static bool format_try(const struct hg_client_format *format, const struct hg_li
 		say(out, "%zu of %zu runs of %s have a result: no single throughput", n, starts,
 		    format->name);
 	}
-	for (size_t i = 0; i < n; i++)
-		hg_client_result_clear(&runs[i].result);
+	runs_clear(runs, n);
 	return n;
 }
 

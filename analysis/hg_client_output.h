@@ -30,7 +30,15 @@ struct hg_client_result {
 	/* rate that it was told to offer; 0: as fast as it can (closed loop) or unknown */
 	double offered;
 	bool closed_loop; /* known to send the next request when the last one is answered */
-	double errors;	  /* failed or refused, timeouts, non-2xx */
+	double errors;	  /* failed or refused, timeouts, non-2xx; datagrams lost */
+	double sent;	  /* per second, where value is what arrived; 0 unknown */
+	double retransmits;
+	bool retransmits_known;
+	/* Several runs of the tool: how far they ran side by side, by the times of their results. */
+	unsigned int runs; /* 1 usually */
+	double common_s;   /* all ran; 0: they did not, or some do not say how long */
+	double start_skew_s, stop_skew_s; /* from the first to the last */
+	bool skewed; /* by more than 5 % of the common time: the sum holds for a part of the time */
 	struct hg_client_point *series; /* owned */
 	size_t series_count;
 };

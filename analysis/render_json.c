@@ -83,6 +83,22 @@ static json_t *series(const struct hg_client_result *c, const struct hg_findings
 	return array;
 }
 
+/* Only where several ran: how far side by side. */
+static json_t *clients(const struct hg_client_result *c)
+{
+	json_t *o;
+
+	if (c->runs < 2)
+		return json_null();
+	o = json_object();
+	put(o, "count", json_integer(c->runs));
+	put(o, "common_s", real(c->common_s));
+	put(o, "start_skew_s", real(c->start_skew_s));
+	put(o, "stop_skew_s", real(c->stop_skew_s));
+	put(o, "skewed", json_boolean(c->skewed));
+	return o;
+}
+
 static json_t *throughput(const struct hg_findings *f)
 {
 	const struct hg_client_result *c = &f->client;
@@ -104,6 +120,9 @@ static json_t *throughput(const struct hg_findings *f)
 	put(o, "offered", real_or_null(c->offered));
 	put(o, "closed_loop", json_boolean(c->closed_loop));
 	put(o, "errors", real(c->errors));
+	put(o, "clients", clients(c));
+	put(o, "sent", real_or_null(c->sent));
+	put(o, "retransmits", c->retransmits_known ? real(c->retransmits) : json_null());
 	return o;
 }
 

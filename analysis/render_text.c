@@ -298,16 +298,57 @@ static void what_if(const struct hg_findings *f, FILE *out, bool bold)
 	}
 }
 
+static bool is_bits(const char *unit)
+{
+	return !strcmp(unit, "bit/s");
+}
+
+/* "1234.5 requests/s"; bits have a prefix, as everywhere: "11.81 Gbit/s". */
+static const char *rate(char *dst, size_t size, double value, const char *unit)
+{
+	static const char prefixes[] = "kMGT";
+	const char *prefix = prefixes;
+
+	if (!is_bits(unit) || value < 1000) {
+		snprintf(dst, size, "%.1f %s", value, unit);
+		return dst;
+	}
+	for (value /= 1000; value >= 999.995 && prefix[1]; prefix++)
+		value /= 1000;
+	snprintf(dst, size, "%.2f %c%s", value, *prefix, unit);
+	return dst;
+}
+
 static void load_rows(const struct hg_client_result *c, struct hg_table *t)
 {
+	char text[64];
+
 	hg_render_cell(t, "load");
 	hg_render_cell(t, "%s",
 		       c->closed_loop	? "closed loop: a request is sent when one is answered"
 		       : c->offered > 0 ? "open loop: requests are sent at a fixed rate"
 					: "not known whether it waits for answers");
+	if (c->runs > 1) {
+		hg_render_cell(t, "clients");
+		hg_render_cell(t,
+			       "%u side by side for %.2f s; from the first to the last start %.3f "
+			       "s, stop %.3f s%s",
+			       c->runs, c->common_s, c->start_skew_s, c->stop_skew_s,
+			       c->skewed ? ": SKEWED, more than 5 % of that time, so the sum "
+					   "holds for a part of it"
+					 : "");
+	}
 	if (c->offered > 0) {
 		hg_render_cell(t, "offered");
-		hg_render_cell(t, "%.1f %s", c->offered, c->unit);
+		hg_render_cell(t, "%s", rate(text, sizeof(text), c->offered, c->unit));
+	}
+	if (c->sent > 0) {
+		hg_render_cell(t, "sent");
+		hg_render_cell(t, "%s", rate(text, sizeof(text), c->sent, c->unit));
+	}
+	if (c->retransmits_known) {
+		hg_render_cell(t, "retransmits");
+		hg_render_cell(t, "%.0f", c->retransmits);
 	}
 	if (c->concurrency > 0) {
 		hg_render_cell(t, "connections");
@@ -315,8 +356,12 @@ static void load_rows(const struct hg_client_result *c, struct hg_table *t)
 	}
 	if (c->completed > 0 && c->duration_s > 0) {
 		hg_render_cell(t, "completed");
-		hg_render_cell(t, "%.0f in %.2f s, by the client's clock", c->completed,
-			       c->duration_s);
+		if (is_bits(c->unit))
+			hg_render_cell(t, "%.2f GB in %.2f s, by the client's clock",
+				       c->completed / 8e9, c->duration_s);
+		else
+			hg_render_cell(t, "%.0f in %.2f s, by the client's clock", c->completed,
+				       c->duration_s);
 	}
 	if (c->latency_mean_s > 0) {
 		hg_render_cell(t, "latency");
@@ -331,6 +376,7 @@ static void load_rows(const struct hg_client_result *c, struct hg_table *t)
 static void cpu_rows(const struct hg_findings *f, struct hg_table *t)
 {
 	double efficiency = hg_efficiency(f);
+	char text[64];
 
 	hg_render_cell(t, "host CPUs");
 	if (isfinite(f->host_cpus) && f->cpus_online)
@@ -344,7 +390,8 @@ static void cpu_rows(const struct hg_findings *f, struct hg_table *t)
 			       f->client_cpus);
 	if (isfinite(efficiency)) {
 		hg_render_cell(t, "efficiency");
-		hg_render_cell(t, "%.1f %s per busy CPU of the host%s", efficiency, f->client.unit,
+		hg_render_cell(t, "%s per busy CPU of the host%s",
+			       rate(text, sizeof(text), efficiency, f->client.unit),
 			       f->other_cpus > ELSE_SHOWN * f->host_cpus
 				       ? ", whoever kept it busy: compare only with runs that had "
 					 "as much else to do"
@@ -363,11 +410,13 @@ static void throughput(const struct hg_findings *f, FILE *out, bool bold)
 							 {NULL, HG_TABLE_LEFT, HG_TABLE_WRAP}};
 	hg_table_auto struct hg_table *t = hg_table_new(columns, 2, HG_RENDER_WIDTH, 2);
 	const struct hg_client_result *c = &f->client;
+	char text[64];
 
 	hg_render_heading(out, bold, "THROUGHPUT AND EFFICIENCY");
 	hg_render_cell(t, "throughput");
 	if (c->valid)
-		hg_render_cell(t, "%.1f %s [from %s]", c->value, c->unit, c->source);
+		hg_render_cell(t, "%s [from %s]", rate(text, sizeof(text), c->value, c->unit),
+			       c->source);
 	else
 		hg_render_cell(t, "unknown: %s", *c->source ? c->source : "no client was recorded");
 	if (c->valid)

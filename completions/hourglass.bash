@@ -62,7 +62,7 @@ _hourglass()
 		return 0
 		;;
 	record:--client)
-		mapfile -t COMPREPLY < <(compgen -W 'ab dnsperf hey key-value pgbench sysbench wrk' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'ab dnsperf hey iperf3 key-value pgbench sysbench wrk' -- "$cur")
 		return 0
 		;;
 	record:-d | record:--duration | record:-m | record:--mmap-size | record:--client-regex | report:--window) return 0 ;;

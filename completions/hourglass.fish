@@ -16,7 +16,7 @@ complete -c hourglass -n '__fish_seen_subcommand_from record' -l cgroup -r -F -d
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s a -l all -d 'Record the whole machine'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s d -l duration -x -d 'Stop after SECS seconds'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -l user -x -a '(__fish_complete_users)' -d 'Run CMD as this user'
-complete -c hourglass -n '__fish_seen_subcommand_from record' -l client -x -a 'ab dnsperf hey key-value pgbench sysbench wrk' -d 'What the client is'
+complete -c hourglass -n '__fish_seen_subcommand_from record' -l client -x -a 'ab dnsperf hey iperf3 key-value pgbench sysbench wrk' -d 'What the client is'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -l client-regex -x -d 'How its output tells the throughput'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -l client-log -r -F -d 'Follow this file for the throughput'
 complete -c hourglass -n '__fish_seen_subcommand_from record' -s m -l mmap-size -x -d 'Ring of each CPU'

@@ -37,12 +37,19 @@ struct hg_client_format {
 };
 
 extern const struct hg_client_format hg_client_wrk, hg_client_dnsperf, hg_client_ab, hg_client_hey,
-	hg_client_pgbench, hg_client_sysbench, hg_client_keyvalue;
+	hg_client_iperf3, hg_client_pgbench, hg_client_sysbench, hg_client_keyvalue;
 
 /* Lines of the expression's matches; sets value, series and source. False with the reason in
  * source. */
 bool hg_client_regex(const struct hg_line *lines, size_t count, const char *regex,
 		     struct hg_client_result *out);
+
+/*
+ * Lines of several runs that are mixed, as those of run 0, then of run 1 and so on; ends[i]: where run i ends. The
+ * caller frees. NULL: no memory.
+ */
+struct hg_line *hg_client_deinterleave(const struct hg_line *lines, size_t count, size_t runs,
+				       size_t *ends);
 
 /* If line, after spaces, begins with key: what follows it and spaces; else NULL. */
 const char *hg_client_after(const char *line, const char *key);

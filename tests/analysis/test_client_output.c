@@ -160,6 +160,66 @@ static void series_of_tools(void **state)
 	}
 }
 
+/* Its lines come all at once, at the end: the intervals' times are counted back. */
+static void iperf3_outputs(void **state)
+{
+	static const struct {
+		const char *file, *argv;
+		double value, sent, duration_s, streams, retransmits, offered, first;
+		size_t intervals;
+	} table[] = {
+		{"iperf3", "iperf3 -c h -t 2", 11.0e9, 11.0e9, 2, 1, 14, 0, 11.2e9, 2},
+		{"iperf3-streams", "iperf3 -c h -P 2", 11.81e9, 11.84e9, 3, 2, 101, 0, 11.91e9, 3},
+		{"iperf3-udp", "iperf3 -u -b 20M -c h", 20.0e6, 20.1e6, 2, 1, -1, 20e6, 20.2e6, 2},
+		{"iperf3-reverse", "sh -c 'iperf3 -R -b50M -c h'", 50.3e6, 50.3e6, 2, 1, 0, 50e6,
+		 50.3e6, 2},
+		{"iperf3-bytes", "iperf3 --bitrate=100M -c h", 11.9 * 8 * 1048576,
+		 11.9 * 8 * 1048576, 2, 1, 0, 100e6, 12.0 * 8 * 1048576, 4},
+		{"iperf3-bidir", "./run.sh", 21.0e6, 21.0e6, 2, 2, 0, 0, 21.0e6, 2},
+		{"iperf3-json", "./run.sh", 59748129.27320683, 59757179.35002675, 2.000693, 2, 0,
+		 60e6, 60813514.99921196, 2},
+		{"iperf3-udp-json", "./run.sh", 20051399.292392343, 20052451.908751115, 2.000261, 1,
+		 -1, 20e6, 20181777.543020822, 2},
+	};
+
+	for (size_t i = 0; i < HG_ARRAY_SIZE(table); i++) {
+		struct hg_client_result r;
+
+		print_message("%s: %s\n", table[i].file, table[i].argv);
+		reset(NULL);
+		add_file(100 * SEC, 0, table[i].file);
+		r = parse(table[i].argv, NULL, NULL);
+		assert_true(r.valid);
+		assert_string_equal(r.format, "iperf3");
+		assert_string_equal(r.unit, "bit/s");
+		assert_near(r.value, table[i].value);
+		assert_near(r.sent, table[i].sent);
+		assert_near(r.duration_s, table[i].duration_s);
+		assert_near(r.completed, table[i].value * table[i].duration_s);
+		assert_near(r.concurrency, table[i].streams);
+		assert_int_equal(r.retransmits_known, table[i].retransmits >= 0);
+		assert_near(r.retransmits, table[i].retransmits < 0 ? 0 : table[i].retransmits);
+		assert_near(r.offered, table[i].offered);
+		assert_int_equal(r.series_count, table[i].intervals);
+		assert_near(r.series[0].value, table[i].first);
+		assert_true(r.series[r.series_count - 1].time_ns <= 100 * SEC);
+		assert_true(r.series[r.series_count - 1].time_ns >= 100 * SEC - SEC / 1000);
+		assert_false(r.closed_loop);
+		hg_client_result_clear(&r);
+	}
+	for (int json = 0; json < 2; json++) {
+		reset(NULL);
+		add_file(100 * SEC, 0, json ? "iperf3-refused-json" : "iperf3-refused");
+		assert_false(parse("iperf3 -c h", NULL, NULL).valid);
+	}
+	/* cut off in the middle: no result, not the half of one */
+	reset(NULL);
+	add_file(100 * SEC, 0, "iperf3-json");
+	lines_count -= 2;
+	assert_false(parse("iperf3 -c h", NULL, NULL).valid);
+	lines_count += 2;
+}
+
 static void key_value_lines(void **state)
 {
 	struct hg_client_result r;
@@ -298,6 +358,83 @@ static void several_runs(void **state)
 	assert_near(r.value, 88224.66);
 }
 
+/* Four that print line by line into one pipe. */
+static void mixed_lines(void **state)
+{
+	char *copies[4][64];
+	size_t n = 0, count;
+	struct hg_client_result r;
+
+	for (int i = 0; i < 4; i++) {
+		reset(NULL);
+		add_file(10 * SEC, 0, i % 2 ? "wrk" : "wrk-errors");
+		for (n = 0; n < lines_count; n++)
+			copies[i][n] = strdup(lines[n].text);
+		for (; n < 64; n++)
+			copies[i][n] = NULL;
+	}
+	reset(NULL);
+	for (size_t k = 0; k < 64; k++) {
+		for (size_t i = 0; i < 4; i++) {
+			if (copies[i][k])
+				add(10 * SEC + i * SEC / 200, 1, copies[i][k]);
+			free(copies[i][k]);
+		}
+	}
+	count = lines_count;
+	r = parse("sh -c 'wrk a & wrk b & wrk c & wrk d & wait'", NULL, NULL);
+	assert_true(r.valid);
+	assert_near(r.value, 2 * 53856.59 + 2 * 181.70);
+	assert_near(r.completed, 2 * 107844 + 2 * 364);
+	assert_near(r.concurrency, 32);
+	assert_near(r.errors, 2 * 364);
+	assert_int_equal(r.runs, 4);
+	assert_near(r.stop_skew_s, 0.015);
+	assert_false(r.skewed);
+
+	/* one of them is cut off */
+	assert_int_equal(count, lines_count);
+	for (size_t i = lines_count; i-- > 0;) {
+		if (!strncmp(lines[i].text, "Requests/sec:", 13)) {
+			free((char *)lines[i].text);
+			lines[i].text = strdup("");
+			break;
+		}
+	}
+	r = parse("./run.sh", NULL, NULL);
+	assert_false(r.valid);
+	assert_non_null(strstr(r.source, "3 of 4 runs"));
+}
+
+static void skew_of_runs(void **state)
+{
+	struct hg_client_result r;
+
+	/* runs of 2.00 s: common 1.88 s, 6 % apart */
+	add_file(10 * SEC, 0, "wrk");
+	add_file(10 * SEC + SEC * 12 / 100, 0, "wrk");
+	r = parse("./run.sh", NULL, NULL);
+	assert_true(r.valid);
+	assert_int_equal(r.runs, 2);
+	assert_near(r.common_s, 1.88);
+	assert_near(r.start_skew_s, 0.12);
+	assert_near(r.stop_skew_s, 0.12);
+	assert_true(r.skewed);
+
+	reset(NULL);
+	add_file(10 * SEC, 0, "wrk");
+	add_file(10 * SEC + SEC * 4 / 100, 0, "wrk");
+	r = parse("./run.sh", NULL, NULL);
+	assert_true(r.valid);
+	assert_false(r.skewed);
+
+	reset(NULL);
+	add_file(10 * SEC, 0, "wrk");
+	r = parse("./run.sh", NULL, NULL);
+	assert_int_equal(r.runs, 1);
+	assert_false(r.skewed);
+}
+
 static void nothing_recognised(void **state)
 {
 	struct hg_client_result r;
@@ -361,6 +498,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(real_outputs, reset, reset),
 		cmocka_unit_test_setup_teardown(series_of_tools, reset, reset),
+		cmocka_unit_test_setup_teardown(iperf3_outputs, reset, reset),
+		cmocka_unit_test_setup_teardown(mixed_lines, reset, reset),
+		cmocka_unit_test_setup_teardown(skew_of_runs, reset, reset),
 		cmocka_unit_test_setup_teardown(key_value_lines, reset, reset),
 		cmocka_unit_test_setup_teardown(client_log_is_second, reset, reset),
 		cmocka_unit_test_setup_teardown(regex, reset, reset),

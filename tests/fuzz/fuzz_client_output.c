@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The client's output: lines of the input; the first is CMD, the second is a regular expression when it begins with
- * '?', or a format's name when it begins with '='.
+ * '?', or a format's name when it begins with '='. They are of one output if CMD begins with a space.
  */
 #include <assert.h>
 #include <math.h>
@@ -33,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (!n && *l == '=' && !name)
 			name = l + 1;
 		else
-			lines[n] = (struct hg_line){n * 100000000, 1 + (int)(n % 3), l}, n++;
+			lines[n] = (struct hg_line){n * 100000000,
+						    *argv == ' ' ? 1 : 1 + (int)(n % 3), l},
+			n++;
 	}
 	hg_client_output_parse(lines, n, argv, name, regex, &r);
 	assert(memchr(r.source, '\0', sizeof(r.source)));
