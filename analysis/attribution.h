@@ -42,7 +42,8 @@ enum hg_blame {
 	HG_BLAME_SERIAL_WAIT, /* a lane of the target sleeps on a timer and no other one is ready */
 	HG_BLAME_DISK,
 	HG_BLAME_JOURNAL, /* lane: the thread of a file system's journal, which ends waits for the disk */
-	HG_BLAME_PEER, /* lane: it is neither target nor client */
+	HG_BLAME_PEER,	    /* lane: it is neither target nor client */
+	HG_BLAME_PEER_WAIT, /* lane: the same, while it waits itself */
 	HG_BLAME_RELAY, /* lane: the same, and it ends waits of the client as well: it stands between them */
 	HG_BLAME_OTHER,
 	HG_BLAMES,
@@ -174,6 +175,7 @@ extern const struct hg_detector hg_detector_locking_user;
 extern const struct hg_detector hg_detector_disk_device;
 extern const struct hg_detector hg_detector_disk_journal;
 extern const struct hg_detector hg_detector_link_shaper;
+extern const struct hg_detector hg_detector_rtt_window;
 extern const struct hg_detector hg_detector_vmm_io_thread;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;
@@ -216,8 +218,8 @@ double hg_lane_run_ns(const struct hg_lane *l);
 /* Adds a row's sub-windows to the case's share; NULL adds nothing. */
 void hg_case_credit(const struct hg_attribution *a, struct hg_case *k,
 		    const struct hg_blame_row *row);
-/* All rows of a blame. */
-void hg_case_credit_all(const struct hg_attribution *a, struct hg_case *k, enum hg_blame blame);
+/* All rows of a blame. Returns their sum, ns. */
+double hg_case_credit_all(const struct hg_attribution *a, struct hg_case *k, enum hg_blame blame);
 struct hg_evidence *hg_case_evidence(const struct hg_attribution *a, struct hg_case *k, bool proof,
 				     bool holds, double value, double threshold, const char *source,
 				     const char *fmt, ...) HG_PRINTF(8, 9);

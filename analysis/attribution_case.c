@@ -65,12 +65,17 @@ static void list_add(const struct hg_attribution *a, const char ***list, size_t 
 		(*list)[(*count)++] = text;
 }
 
-void hg_case_credit_all(const struct hg_attribution *a, struct hg_case *k, enum hg_blame blame)
+double hg_case_credit_all(const struct hg_attribution *a, struct hg_case *k, enum hg_blame blame)
 {
+	double sum_ns = 0;
+
 	for (size_t i = 0; i < a->shares.rows_count; i++) {
-		if (a->shares.rows[i].blame == blame)
-			hg_case_credit(a, k, &a->shares.rows[i]);
+		if (a->shares.rows[i].blame != blame)
+			continue;
+		hg_case_credit(a, k, &a->shares.rows[i]);
+		sum_ns += a->shares.rows[i].total_ns;
 	}
+	return sum_ns;
 }
 
 void hg_case_refute(const struct hg_attribution *a, struct hg_case *k, const char *fmt, ...)

@@ -23,6 +23,7 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_disk_device,
 	&hg_detector_disk_journal,
 	&hg_detector_link_shaper,
+	&hg_detector_rtt_window,
 	&hg_detector_vmm_io_thread,
 	&hg_detector_client_saturated,
 	&hg_detector_too_few,
@@ -48,6 +49,8 @@ static const struct {
 	{HG_BLAME_DISK, "it waits for a disk"},
 	{HG_BLAME_JOURNAL, "it waits for a file system's journal"},
 	{HG_BLAME_PEER, "it waits for a task that is neither target nor client"},
+	{HG_BLAME_PEER_WAIT,
+	 "it waits for a task that is neither target nor client and waits itself"},
 };
 
 static void case_finish(const struct hg_attribution *a, struct hg_case *k)
@@ -66,6 +69,27 @@ static bool is_refuted(const struct hg_case *k)
 	return k->c.refuted_count > 0;
 }
 
+/* Two proofs from different sources, both with the figure that they need. */
+static bool is_proven(const struct hg_case *k)
+{
+	const char *first = NULL;
+	bool two = false;
+
+	for (size_t i = 0; i < k->c.evidence_count; i++) {
+		const struct hg_evidence *e = &k->c.evidence[i];
+
+		if (!e->proof)
+			continue;
+		if (!e->holds)
+			return false;
+		if (!first)
+			first = e->source;
+		else if (strcmp(first, e->source))
+			two = true;
+	}
+	return two;
+}
+
 static int by_rank(const void *x, const void *y)
 {
 	const struct hg_case *a = x, *b = y;
@@ -74,6 +98,8 @@ static int by_rank(const void *x, const void *y)
 		return is_refuted(a) ? 1 : -1;
 	if (a->c.share != b->c.share)
 		return a->c.share < b->c.share ? 1 : -1;
+	if (is_proven(a) != is_proven(b)) /* they explain the same time */
+		return is_proven(a) ? -1 : 1;
 	return strcmp(a->c.cause ? a->c.cause : "", b->c.cause ? b->c.cause : "");
 }
 
@@ -126,27 +152,6 @@ size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases)
 	return n;
 }
 
-/* Two proofs from different sources, both with the figure that they need. */
-static bool is_proven(const struct hg_case *k)
-{
-	const char *first = NULL;
-	bool two = false;
-
-	for (size_t i = 0; i < k->c.evidence_count; i++) {
-		const struct hg_evidence *e = &k->c.evidence[i];
-
-		if (!e->proof)
-			continue;
-		if (!e->holds)
-			return false;
-		if (!first)
-			first = e->source;
-		else if (strcmp(first, e->source))
-			two = true;
-	}
-	return two;
-}
-
 /* Lower bound of the difference of two shares over the sub-windows. */
 static double separation(const struct hg_attribution *a, const struct hg_case *x,
 			 const struct hg_case *y)
@@ -159,12 +164,17 @@ static double separation(const struct hg_attribution *a, const struct hg_case *x
 	return low;
 }
 
-/* "None" covers time that no other detector judges, such as waits for other machines: that time is no rival of it. */
+/*
+ * "None" covers time that no other detector judges, such as waits for other machines: that time is no rival of it. Nor is an
+ * explanation of the same time that lacks a proof a rival of one that has both.
+ */
 static bool is_rival(const struct hg_case *top, const struct hg_case *other)
 {
 	bool net = other->blame == HG_BLAME_NET || other->blame == HG_BLAME_NET_LATE;
 
-	return !(other->unjudged && net && !strcmp(top->c.class_name, "none"));
+	if (other->unjudged)
+		return !(net && !strcmp(top->c.class_name, "none"));
+	return !(top->blames & other->blames) || is_proven(other) || !is_proven(top);
 }
 
 static const char *case_label(const struct hg_attribution *a, const struct hg_case *k)

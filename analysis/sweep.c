@@ -183,7 +183,7 @@ static void leave(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane, bo
 {
 	if (will_be_active && !leaf_is_active(l))
 		ender_count(s, l);
-	if (l->client && !hg_sweep_active(s))
+	if (!l->target && !hg_sweep_active(s))
 		hg_sweep_client_account(s, l, s->now_ns);
 	if (l->target)
 		hg_sweep_settle(s, l, lane);
@@ -283,7 +283,7 @@ static void peer_finish(const struct hg_sweep *s, struct hg_blame_row *row)
 	row->ended_target = l->ended_target;
 	row->ended_client = l->ended_client;
 	if (row->id && RELAY_PART * l->ended_client >= l->ended_target && l->ended_client)
-		row->blame = HG_BLAME_RELAY;
+		row->blame = row->blame == HG_BLAME_PEER ? HG_BLAME_RELAY : HG_BLAME_NET_LATE;
 }
 
 static int rows_take(struct hg_sweep *s, struct hg_shares *out)
@@ -296,7 +296,7 @@ static int rows_take(struct hg_sweep *s, struct hg_shares *out)
 	HASH_ITER (hh, s->rows, slot, next) {
 		for (unsigned int i = 0; i < out->subs; i++)
 			slot->row.total_ns += slot->row.sub_ns[i];
-		if (slot->row.blame == HG_BLAME_PEER)
+		if (slot->row.blame == HG_BLAME_PEER || slot->row.blame == HG_BLAME_PEER_WAIT)
 			peer_finish(s, &slot->row);
 		out->rows[out->rows_count++] = slot->row;
 	}

@@ -67,6 +67,29 @@ static void idle_give_client(struct hg_sweep *s, uint32_t sender, bool late)
 	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0), (sum - busy - timer - net) / sum);
 }
 
+/* by is neither target nor client; what it did meanwhile is known once it is recorded in full. */
+static void idle_give_peer(struct hg_sweep *s, uint32_t by)
+{
+	struct hg_sweep_lane *l = &s->ls[by];
+	double sum = 0, busy = 0;
+
+	if (by)
+		hg_sweep_client_account(s, l, s->now_ns);
+	for (int i = 0; by && i < HG_LEAVES; i++) {
+		double ns = (double)l->idle_ns[i];
+
+		if (i == HG_LEAF_UNKNOWN)
+			continue;
+		sum += ns;
+		if (!hg_leaf_is_blocked((enum hg_leaf)i))
+			busy += ns;
+	}
+	if (sum <= 0)
+		busy = sum = 1;
+	idle_give(s, hg_sweep_row(s, HG_BLAME_PEER, by), busy / sum);
+	idle_give(s, hg_sweep_row(s, HG_BLAME_PEER_WAIT, by), 1 - busy / sum);
+}
+
 /* A thread in an event loop is ready for the next request. */
 static bool is_event_wait(int sysnr)
 {
@@ -103,7 +126,7 @@ void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
 		} else if (l->leaf == HG_LEAF_BLOCKED_NET && !own) {
 			idle_give(s, hg_sweep_row(s, HG_BLAME_NET, 0), 1);
 		} else {
-			idle_give(s, hg_sweep_row(s, HG_BLAME_PEER, by), 1);
+			idle_give_peer(s, by);
 		}
 		break;
 	case HG_LEAF_BLOCKED_TIMER:

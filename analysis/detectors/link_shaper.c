@@ -48,15 +48,15 @@ static bool shaper_find(const struct hg_attribution *a, struct shaper *out)
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
-	const struct hg_blame_row *row = hg_shares_row(&a->shares, HG_BLAME_NET_LATE, 0);
 	const char *where;
 	struct shaper s;
 	double share;
 
-	if (!row || !shaper_find(a, &s))
+	if (!shaper_find(a, &s))
 		return;
-	share = row->total_ns / a->wall_ns;
-	hg_case_credit(a, k, row);
+	share = hg_case_credit_all(a, k, HG_BLAME_NET_LATE) / a->wall_ns;
+	if (!k->credited)
+		return;
 	k->c.subject.machine = "host";
 	k->c.subject.kind = "link";
 	snprintf(k->c.subject.id, sizeof(k->c.subject.id), "%.20s in netns %llu", s.link->name,

@@ -35,6 +35,14 @@ static void sample_wide_tbf(struct trace_builder *tb, uint64_t t, unsigned int t
 	qdisc(tb, t, tick, 5000000, tick * 90, 12);
 }
 
+/* HOG is recorded in full. */
+static void define_relay(struct trace_builder *tb)
+{
+	define_link(tb);
+	tb_task(tb, 0, HOG, 105, 300, "hog");
+	tb_role(tb, 0, HOG, HG_ROLEF_PROMOTED, 0);
+}
+
 static void link_shaper(void **state)
 {
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
@@ -43,8 +51,53 @@ static void link_shaper(void **state)
 	/* it lets five times as much through */
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
 		      .sample = sample_wide_tbf),
+	       "inconclusive", NULL, "no TCP sockets");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL, "no TCP sockets");
+}
+
+/* Sockets of the server whose least round trip is so many us. */
+static void sockets(struct trace_builder *tb, uint64_t t, uint64_t least_us)
+{
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_SOCKET, 71, 1, HG_ROLEF_TARGET, 1,
+		  80 << 16 | 4000, least_us + 100, least_us, 10, 1448, 1, 100, 0, 0, 0, 0, 0, 0, 0,
+		  0, 0);
+}
+
+static void sample_long_path(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	sockets(tb, t, 9000);
+}
+
+static void sample_short_path(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	sockets(tb, t, 60);
+}
+
+/* An answer takes 10 ms by the client's output. */
+static void rtt_window(void **state)
+{
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_long_path),
+	       "net", "rtt-window", "9 ms");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_short_path),
 	       "inconclusive", NULL, "held on its way");
-	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL, "held on its way");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL, "no TCP sockets");
+}
+
+/* HOG, between the two, holds each piece for a while and sleeps: it is the path, and no thread at its limit. */
+static void slow_relay_is_a_path(void **state)
+{
+	static const struct segment s[] = {
+		{0, 0, 10, HOG, EPOLL, 0, -5, HG_LANE_IDLE, 0, HG_CTX_TIMER},
+		{0, 500, 510, HOG, EPOLL, 0, 495, HG_LANE_IDLE, 0, HG_CTX_TIMER},
+		{1, 20, 50, SERVER, EPOLL, 0, 8, HOG, 0, HG_CTX_SOFTIRQ_OWN},
+		{1, 520, 540, CLIENT, EPOLL, 0, 508, HOG, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+
+	expect(&SCENE(s, 4, 1000, WRK, WRK_FULL, .define = define_relay,
+		      .sample = sample_long_path),
+	       "net", "rtt-window", "9 ms");
 }
 
 /* Both threads of the server sync; an interrupt of the disk ends their waits. */
@@ -124,8 +177,8 @@ static void disk_journal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(link_shaper),
-		cmocka_unit_test(disk_device),
+		cmocka_unit_test(link_shaper),		cmocka_unit_test(rtt_window),
+		cmocka_unit_test(slow_relay_is_a_path), cmocka_unit_test(disk_device),
 		cmocka_unit_test(disk_journal),
 	};
 

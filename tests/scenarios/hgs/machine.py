@@ -163,6 +163,27 @@ class Network:
         self.up = False
 
 
+class WiredNetwork(Network):
+    """The same two namespaces, but with a third one between them, in which hg-wire passes the frames."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = [f"hgw{os.getpid()}{end}" for end in "scm"]
+
+    def start(self):
+        if self.up:
+            return
+        self.up = True
+        for name in self.names:
+            self._ip("netns", "add", name)
+        for name, address, port in zip(self.names, (self.SERVER, self.CLIENT), "sc"):
+            self._ip("-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", self.names[2])
+            self._ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+            self._ip("-n", name, "link", "set", "eth0", "up")
+            self._ip("-n", name, "link", "set", "lo", "up")
+            self._ip("-n", self.names[2], "link", "set", port, "up")
+
+
 class Disk:
     """A file system of our own on a loop device, whose file's device is throttled for a blkio control group (v1) of our own.
 
@@ -321,6 +342,8 @@ class Machine:
         self.stack.callback(self.groups.close)
         self.network = Network()
         self.stack.callback(self.network.close)
+        self.wired = WiredNetwork()
+        self.stack.callback(self.wired.close)
         self.stack.callback(lambda: self.disk.close())
         if keep:
             os.makedirs(keep, exist_ok=True)

@@ -19,7 +19,7 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, link, disk, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, link, path, disk, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
     chain: tuple = ()      # words that the verdict's chain must hold; a tuple of words: one of them
@@ -186,6 +186,16 @@ def link_shaper(rng, cpus):
     return Plan(base, base.but(shaper=None), "net", "link-shaper", "no token bucket", "link")
 
 
+def rtt_window(rng, cpus):
+    process, loops, workers, client, wire = names(rng, 5)
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(10, 60), "loops": 1,
+               "workers": 2, "size": rng.choice([64, 512, 4096]), "name": process, "thread-name": loops,
+               "worker-name": workers}
+    base = Setup(Own(options), Client(rng.randrange(2, 17), 1, {"name": client, "size": options["size"]}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=True, wire={"delay-us": 5000, "name": wire})
+    return Plan(base, base.but(wire=base.wire | {"delay-us": 100}), "net", "rtt-window", "a fiftieth of the delay", "path")
+
+
 def disk_device(rng, cpus):
     process, loops, client = names(rng, 3)
     options = {"model": "connection", "burn-us": rng.randrange(5, 50), "name": process, "thread-name": loops}
@@ -267,6 +277,7 @@ SERIES = {
     "locking-rpc": locking_rpc,
     "relay": relay,
     "link-shaper": link_shaper,
+    "rtt-window": rtt_window,
     "disk-device": disk_device,
     "disk-journal": disk_journal,
     "client-saturated": client_saturated,

@@ -53,6 +53,7 @@ class Setup:
     period_us: int = 100000
     hog: dict | None = None
     shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb
+    wire: dict | None = None        # with veth: hg-wire with these options passes the frames
     disk: dict | None = None        # journal: bool, iops: of the device below, or None; the server writes to it
     relay: dict | None = None       # hg-relay with these options stands between client and server
     backend: dict | None = None     # the server asks another hg-server with these options
@@ -94,8 +95,9 @@ class Running:
     def __init__(self, machine, setup):
         self.machine, self.setup = machine, setup
         self.stack = contextlib.ExitStack()
-        self.cgroup = self.hog = self.relay = self.backend = None
+        self.cgroup = self.hog = self.relay = self.backend = self.wire = None
         self.locks = []
+        self.network = machine.wired if setup.wire else machine.network
 
     def __enter__(self):
         try:
@@ -113,15 +115,19 @@ class Running:
         self.address = "127.0.0.1"
         prefix = []
         if s.veth:
-            m.network.start()
+            self.network.start()
             self.address = Network.SERVER
-            prefix += m.network.enter(0)
-            m.network.shape(0, None, None)
-            m.network.shape(1, None, None)
+            prefix += self.network.enter(0)
+            self.network.shape(0, None, None)
+            self.network.shape(1, None, None)
+        if s.wire:
+            self.wire = Process([*self.network.enter(2), m.program("hg-wire"), *flags(s.wire), "s", "c"], m.groups,
+                                ready="ready")
+            self.stack.callback(self.wire.close)
         if s.server_cpus:
             prefix += ["taskset", "-c", s.server_cpus]
         if s.shaper:
-            m.network.shape(**s.shaper)
+            self.network.shape(**s.shaper)
         leaf = "main"
         if s.limited:
             self.cgroup, leaf = m.groups.quota(s.quota_percent, s.period_us), "limited"
@@ -142,7 +148,7 @@ class Running:
     def _start_side(self, program, args):
         """A process that is neither target nor client, in the server's namespace; its port is known."""
         m = self.machine
-        prefix = m.network.enter(0) if self.setup.veth else []
+        prefix = self.network.enter(0) if self.setup.veth else []
         process = Process([*prefix, m.program(program), *args], m.groups, ready="port:")
         self.stack.callback(process.close)
         process.port = int(process.lines[-1].split()[1])
@@ -180,7 +186,7 @@ class Running:
     def client_argv(self, seconds):
         s, c, prefix = self.setup, self.setup.client, []
         if s.veth:
-            prefix += self.machine.network.enter(1)
+            prefix += self.network.enter(1)
         if isinstance(s.server, Own):
             options = dict(c.options)
             if s.client_cpus:
@@ -222,7 +228,7 @@ class Running:
 
 def wait_listening(running, server):
     """A connect from the client's side succeeds, or the server has ended."""
-    probe = [] if not running.setup.veth else running.machine.network.enter(1)
+    probe = [] if not running.setup.veth else running.network.enter(1)
     for _ in range(100):
         if server.popen.poll() is not None:
             raise RuntimeError(f"{server.argv[-5]} ended: see {running.machine.directory}/nginx/error.log")
