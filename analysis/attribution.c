@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/attribution.h"
+#include "analysis/hg_proxy.h"
 #include "base/hg_base.h"
 #include "base/hg_log.h"
 
@@ -227,6 +228,10 @@ int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, cons
 	}
 	if (!err) {
 		client_parse(model, &f->session, client_name, client_regex, &f->client);
+		if (!f->client.valid)
+			err = hg_proxy_make(model, &f->client);
+	}
+	if (!err) {
 		a.client = &f->client;
 		hg_figures_make(&a);
 		err = findings_fill(r, &a, f);

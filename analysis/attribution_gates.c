@@ -58,9 +58,10 @@ static void gates_throughput(const struct hg_attribution *a, const struct hg_mod
 		      !(WIFSIGNALED(session->client_status));
 
 	gate(a, g, "throughput", r->valid && !failed, "%s",
-	     !r->valid ? (r->source[0] ? r->source : "no client output: shares only")
-	     : failed  ? "the client failed: its figure is not trusted"
-		       : r->source);
+	     !r->valid	? (r->source[0] ? r->source : "no client output: shares only")
+	     : failed	? "the client failed: its figure is not trusted"
+	     : r->proxy ? hg_arena_printf(a->arena, "%s (caps the confidence at medium)", r->source)
+			: r->source);
 	if (!r->valid || failed)
 		g->forbids_all_but_none = "throughput";
 	if (r->valid && r->errors > 0) {

@@ -184,7 +184,8 @@ static const char *case_label(const struct hg_attribution *a, const struct hg_ca
 	return !strcmp(k->c.class_name, "none") ? "'nothing limits'" : k->c.summary;
 }
 
-static enum hg_confidence confidence(const struct hg_case *k, const struct hg_gates *g, bool alone)
+static enum hg_confidence confidence(const struct hg_attribution *a, const struct hg_case *k,
+				     const struct hg_gates *g, bool alone)
 {
 	int level = HG_CONFIDENCE_HIGH;
 
@@ -193,6 +194,8 @@ static enum hg_confidence confidence(const struct hg_case *k, const struct hg_ga
 	if (alone)
 		level--;
 	level -= (int)g->lowers;
+	if (a->client->proxy)
+		level = HG_MIN(level, (int)HG_CONFIDENCE_MEDIUM);
 	return (enum hg_confidence)HG_MAX(level, (int)HG_CONFIDENCE_LOW);
 }
 
@@ -325,5 +328,7 @@ void hg_verdict_make(const struct hg_attribution *a, const struct hg_case *cases
 		return;
 	}
 	*v = top->c;
-	v->confidence = confidence(top, g, !strcmp(top->c.class_name, "none") && !a->client->valid);
+	v->confidence = confidence(a, top, g,
+				   !strcmp(top->c.class_name, "none") &&
+					   (!a->client->valid || a->client->proxy));
 }

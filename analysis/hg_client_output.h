@@ -21,7 +21,8 @@ struct hg_client_result {
 	bool valid;	       /* value is set */
 	double value;	       /* completions per second */
 	char unit[24];	       /* "requests/s", "bit/s", "queries/s" */
-	char source[96];       /* "wrk's output: Requests/sec" */
+	char source[256];      /* "wrk's output: Requests/sec" */
+	bool proxy;	       /* estimated from the trace: see hg_proxy.h */
 	double completed;      /* in all; 0 unknown */
 	double duration_s;     /* as the client says; 0 unknown */
 	double concurrency;    /* connections or outstanding requests; 0 unknown */

@@ -209,6 +209,12 @@ struct hg_socket {
 	struct hg_series bytes;	  /* a: acknowledged, b: received */
 };
 
+/* What threads of a target received and sent as servers. a: count, b: bytes */
+struct hg_message_series {
+	uint32_t target; /* index, or HG_MESSAGES_OF_OTHERS */
+	struct hg_series received, sent;
+};
+
 /* What was named to be recorded. */
 struct hg_model_target {
 	uint32_t index; /* as hg_lane.target */
@@ -298,6 +304,7 @@ size_t hg_model_lanes(const struct hg_model *m, const struct hg_lane **out);
 size_t hg_model_cpus(const struct hg_model *m, const struct hg_cpu **out); /* index = CPU number */
 size_t hg_model_cgroups(const struct hg_model *m, const struct hg_cgroup **out);
 size_t hg_model_processes(const struct hg_model *m, const struct hg_process **out);
+size_t hg_model_messages(const struct hg_model *m, const struct hg_message_series **out);
 size_t hg_model_targets(const struct hg_model *m, const struct hg_model_target **out);
 size_t hg_model_locks(const struct hg_model *m,
 		      const struct hg_lock **out); /* most wait_ns first */

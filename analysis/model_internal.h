@@ -153,6 +153,8 @@ struct hg_model {
 	size_t cgroups_count;
 	struct hg_process *processes;
 	size_t processes_count;
+	struct hg_message_series *messages;
+	size_t messages_count;
 	struct hg_model_target targets[HG_TARGETS_MAX];
 	size_t targets_count;
 	struct hg_line *lines;

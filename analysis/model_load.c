@@ -137,6 +137,11 @@ void hg_model_free(struct hg_model *m)
 	for (size_t i = 0; i < m->processes_count; i++)
 		free(m->processes[i].rss.v);
 	free(m->processes);
+	for (size_t i = 0; i < m->messages_count; i++) {
+		free(m->messages[i].received.v);
+		free(m->messages[i].sent.v);
+	}
+	free(m->messages);
 	for (size_t i = 0; i < HG_PROBES_MAX; i++)
 		free(m->probes[i].cost);
 	HASH_ITER (hh, m->nstids, e, next) {
@@ -206,6 +211,12 @@ size_t hg_model_processes(const struct hg_model *m, const struct hg_process **ou
 {
 	*out = m->processes;
 	return m->processes_count;
+}
+
+size_t hg_model_messages(const struct hg_model *m, const struct hg_message_series **out)
+{
+	*out = m->messages;
+	return m->messages_count;
 }
 
 size_t hg_model_targets(const struct hg_model *m, const struct hg_model_target **out)

@@ -205,6 +205,33 @@ static int on_rss(struct hg_model *m, const struct hg_record *rec)
 	return hg_series_add(m, &p->rss, rec->time_ns, rec->f[HG_RSS_BYTES], 0);
 }
 
+static int on_messages(struct hg_model *m, const struct hg_record *rec)
+{
+	uint64_t target = rec->f[HG_MESSAGES_TARGET];
+	struct hg_message_series *s = NULL;
+	int rc;
+
+	for (size_t i = 0; i < m->messages_count && !s; i++) {
+		if (m->messages[i].target == target)
+			s = &m->messages[i];
+	}
+	if (!s) {
+		if (target >= HG_TARGETS_MAX)
+			return 0;
+		s = realloc(m->messages, (m->messages_count + 1) * sizeof(*s));
+		if (!s)
+			return -ENOMEM;
+		m->messages = s;
+		s += m->messages_count++;
+		*s = (struct hg_message_series){.target = (uint32_t)target};
+	}
+	rc = hg_series_add(m, &s->received, rec->time_ns, rec->f[HG_MESSAGES_RECEIVED],
+			   rec->f[HG_MESSAGES_RECEIVED_BYTES]);
+	return rc ? rc
+		  : hg_series_add(m, &s->sent, rec->time_ns, rec->f[HG_MESSAGES_SENT],
+				  rec->f[HG_MESSAGES_SENT_BYTES]);
+}
+
 static int on_cgroup(struct hg_model *m, const struct hg_record *rec)
 {
 	struct hg_cgroup *g = cgroup_get(m, hg_model_string(m, rec->f[HG_CGROUP_CPU_PATH]));
@@ -384,6 +411,8 @@ static int on_sample(struct samples *s, const struct hg_record *rec)
 		return on_cpu_busy(m, rec);
 	case HG_KIND_CGROUP_CPU:
 		return on_cgroup(m, rec);
+	case HG_KIND_MESSAGES:
+		return on_messages(m, rec);
 	case HG_KIND_RSS:
 		return on_rss(m, rec);
 	case HG_KIND_OWN:

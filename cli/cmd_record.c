@@ -17,7 +17,7 @@
 #include "collector/hg_session.h"
 
 #define OUTPUT_DEFAULT	   "hourglass.hgt"
-#define TARGETS_MAX	   256 /* their index is a byte in the probes */
+#define TARGETS_MAX	   255 /* their index is a byte in the probes, one of which means none */
 #define DURATION_S_MAX	   1e7
 #define RING_BYTES_CPU_MIN ((size_t)16 << 10)
 #define RING_BYTES_CPU_MAX ((size_t)512 << 20)

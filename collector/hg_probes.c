@@ -233,8 +233,10 @@ int hg_probes_root_add(struct hg_probes *p, pid_t tgid, uint32_t role, uint32_t 
 	struct hg_root root = {.role = (uint8_t)role, .target = (uint8_t)target};
 	uint32_t key = (uint32_t)tgid;
 
-	if (target > UINT8_MAX)
+	if (target >= HG_MESSAGES_OF_OTHERS)
 		return -EINVAL;
+	if (role & HG_ROLEF_TARGET)
+		p->targets = HG_MAX(p->targets, target + 1);
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.hg_roots), &key, &root, BPF_ANY)) {
 		int rc = -errno;
 
@@ -250,8 +252,10 @@ int hg_probes_cgroup_add(struct hg_probes *p, uint32_t hierarchy, uint64_t id, u
 	const struct hg_cgroup_key key = {.id = id, .hierarchy = hierarchy};
 	const struct hg_root root = {.role = (uint8_t)role, .target = (uint8_t)target};
 
-	if (target >= UINT8_MAX || !p->opts.cgroups)
+	if (target >= HG_MESSAGES_OF_OTHERS || !p->opts.cgroups)
 		return -EINVAL;
+	if (role & HG_ROLEF_TARGET)
+		p->targets = HG_MAX(p->targets, target + 1);
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.hg_cgroup_roots), &key, &root, BPF_ANY)) {
 		int rc = -errno;
 

@@ -102,6 +102,9 @@ int hg_probes_cpu_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 /* Writes a NETDEV_TOTALS record per network device and a NAPI record per device and CPU that changed. */
 int hg_probes_net_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
 
+/* Writes a MESSAGES record per target: what it received and sent as a server. */
+int hg_probes_message_totals(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
+
 /* Kernel run-time statistics for BPF: on for a tenth of a second in five, by the session. Takes milliseconds. */
 int hg_probes_cost_enable(struct hg_probes *p, bool on);
 /* A record per probe; measured: statistics were on since the last ones. */

@@ -67,6 +67,8 @@ int session_totals(struct hg_session *s, bool with_own)
 
 	if (!err)
 		err = hg_probes_net_totals(s->probes, s->writer, now_ns);
+	if (!err)
+		err = hg_probes_message_totals(s->probes, s->writer, now_ns);
 	return err || !with_own ? err : own_write(s, now_ns);
 }
 

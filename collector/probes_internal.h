@@ -85,7 +85,8 @@ struct hg_probes {
 	size_t n_definitions, definitions_size;
 	uint64_t control_ns; /* last time on the control stream */
 	uint64_t lost;
-	bool moved; /* members came or went by cgroup, and no walk has looked at them yet */
+	uint32_t targets; /* highest index that was added + 1 */
+	bool moved;	  /* members came or went by cgroup, and no walk has looked at them yet */
 };
 
 /* probes_load.c: what libbpf says, for the log at its lowest level: our own sentence tells what matters. */

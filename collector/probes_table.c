@@ -100,6 +100,12 @@ const struct hg_probe_row hg_probe_rows[] = {
 	 "members of a cgroup are those at attach, and their children",
 	 {{"hg_cgroup_attach", "cgroup_attach_task"},
 	  {"hg_cgroup_transfer", "cgroup_transfer_tasks"}}},
+	{HG_P_MESSAGE,
+	 "sock_length",
+	 false,
+	 "totals of messages that the target receives and sends as a server",
+	 "without a client that tells it the throughput is unknown",
+	 {{"hg_sock_send", "sock_send_length"}, {"hg_sock_recv", "sock_recv_length"}}},
 	/* The switch probe's last record of a task: a row of its own, so that its losses are told apart. */
 	{HG_P_EXIT,
 	 "task_exit",

@@ -51,6 +51,7 @@ enum hg_probe_id {
 	HG_P_BLOCK = 19,
 	HG_P_NETDEV = 20,
 	HG_P_NAPI = 21,
+	HG_P_MESSAGE = 22,
 	HG_P_COUNT
 };
 
@@ -283,6 +284,12 @@ struct hg_cgroup_key {
 	u32 hierarchy; /* cgroup_root.hierarchy_id, as in /proc/PID/cgroup; v2: 0 */
 	u32 pad;
 };
+
+/* Of a target, or of all members that belong to none (-a): a slot of their own. */
+struct hg_messages {
+	u64 received, received_bytes, sent, sent_bytes;
+};
+#define HG_MESSAGES_SLOTS 256
 
 /* In and out of the promoting program. */
 struct hg_promote_args {

@@ -200,6 +200,30 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+struct sock_common {
+	u16 skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_type; /* since 5.6 */
+	u8 sk_userlocks : 4;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct unix_address *addr;
+};
+
+struct inet_bind_bucket {
+	signed char fastreuse;
+};
+
+struct inet_connection_sock {
+	struct inet_bind_bucket *icsk_bind_hash;
+};
+
 #pragma clang attribute pop
 
 /* struct bpf_perf_event_data: the registers are x86-64's struct pt_regs. Not the kernel's to relocate. */
@@ -214,6 +238,13 @@ struct hg_perf_ctx {
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TS_COMPAT	     0x0002 /* thread_info.status: in a 32-bit system call */
 #define X86_ENOSYS	     38
+#define AF_UNIX		     1
+#define AF_INET		     2
+#define AF_INET6	     10
+#define SOCK_STREAM	     1
+#define SOCK_DGRAM	     2
+#define SOCK_BINDPORT_LOCK   8 /* sk_userlocks */
+#define MSG_PEEK	     2
 
 #define NR_FUTEX       202
 #define FUTEX_WAIT     0

@@ -64,6 +64,13 @@ struct {
 	__uint(max_entries, 1);
 } hg_cpu_states SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, u32); /* target */
+	__type(value, struct hg_messages);
+	__uint(max_entries, HG_MESSAGES_SLOTS);
+} hg_message_totals SEC(".maps");
+
 /* struct hg_ring_area per CPU; value_size is set to HG_RING_AREA_BYTES(hg_ring_bytes). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

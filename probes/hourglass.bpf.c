@@ -27,6 +27,8 @@
 
 #include "probes/process.bpf.h"
 
+#include "probes/message.bpf.h"
+
 #include "probes/seed.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -129,6 +129,8 @@ const struct hg_kind_desc hg_kinds[] = {
 	  KEYED("tcp_opens"), KEYED("listen_overflows"), KEYED("listen_drops"), KEYED("backlog_drops"),
 	  KEYED("rcvq_drops"), KEYED("zero_windows"), KEYED("udp_in"), KEYED("udp_out"), KEYED("udp_no_ports"),
 	  KEYED("udp_in_errors"), KEYED("udp_rcvbuf_errors"), KEYED("udp_sndbuf_errors")}},
+	{HG_KIND_MESSAGES, 5, "messages", "totals of data received and sent by a target that serves",
+	 {PLAIN("target"), KEYED("received"), KEYED("received_bytes"), KEYED("sent"), KEYED("sent_bytes")}},
 
 	{HG_KIND_LINE, 3, "line", "a line of the client's output, or a piece of a long one", {PLAIN("fd"), STR("text"), PLAIN("piece")}},
 };

@@ -82,6 +82,7 @@ enum hg_kind {
 	HG_KIND_SOCKET = 66,
 	HG_KIND_NETNS_STATS = 67,
 	HG_KIND_NAPI = 68,
+	HG_KIND_MESSAGES = 69,
 
 	/* HG_STREAM_CLIENT */
 	HG_KIND_LINE = 64,
@@ -411,6 +412,14 @@ enum { /* CGROUP_CPU: cpu.stat; a cgroup above or at the target's */
 	HG_CGROUP_CPU_TARGETS, /* threads of the target in it or below */
 };
 enum { HG_CLOCK_TSC, HG_CLOCK_MONOTONIC, HG_CLOCK_REALTIME, HG_CLOCK_BOOTTIME }; /* CLOCK, ns */
+enum { /* MESSAGES: data that threads of a target received and sent, on sockets at which they serve */
+	HG_MESSAGES_TARGET, /* index; HG_MESSAGES_OF_OTHERS: members that are of no target and no client (-a) */
+	HG_MESSAGES_RECEIVED,
+	HG_MESSAGES_RECEIVED_BYTES,
+	HG_MESSAGES_SENT,
+	HG_MESSAGES_SENT_BYTES,
+};
+#define HG_MESSAGES_OF_OTHERS 255
 enum { HG_RSS_TGID, HG_RSS_BYTES };
 enum { /* WAIT_SAMPLE: /proc/TGID/task/TID/syscall of a target thread that sleeps */
 	HG_WAIT_SAMPLE_LANE,

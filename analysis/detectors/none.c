@@ -14,7 +14,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 		HG_BLAME_CLIENT_TIMER, HG_BLAME_CLIENT_WAIT, HG_BLAME_SERVICE, HG_BLAME_NET,
 		HG_BLAME_NET_LATE,     HG_BLAME_CLIENT_BUSY, HG_BLAME_OTHER};
 	const struct hg_client_result *r = a->client;
-	bool alone = !a->client_top && !r->valid;
+	bool alone = !a->client_top && (!r->valid || r->proxy);
 	double sum = 0,
 	       busy = a->target_top_out.known ? a->target_top_out.ratio : a->target_top_util;
 
