@@ -456,6 +456,7 @@ json_t *env_host(void)
 		{"memory", memory},	  {"hugepages", hugepages},
 		{"numa", numa},		  {"clocksource", clocksource},
 		{"scheduler", scheduler}, {"virtualisation", virtualisation},
+		{"disks", env_disks},	  {"pressure", env_pressure},
 	};
 	static const struct pair release[] = {{"distribution", "PRETTY_NAME"}};
 	json_t *object = json_object();

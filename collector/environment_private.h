@@ -47,6 +47,11 @@ unsigned int env_cpus_count(const char *list);
 /* The parts. NULL only on ENOMEM. */
 json_t *env_host(void);
 json_t *env_target(pid_t tgid, bool no_args);
+json_t *env_network(const struct hg_environment_opts *opts);
+json_t *env_disks(void);
+json_t *env_pressure(void);
+/* Those that hold the program, the working folder and open files of a process. */
+json_t *env_filesystems(pid_t tgid);
 
 /* What is known of a program without running it. */
 struct env_program {

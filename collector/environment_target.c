@@ -147,5 +147,6 @@ json_t *env_target(pid_t tgid, bool no_args)
 	scheduling_set(object, tgid);
 	threads_set(object, tgid);
 	cgroups_set(object, tgid);
+	env_set_new(object, "filesystems", env_filesystems(tgid));
 	return object;
 }

@@ -203,6 +203,7 @@ json_t *hg_environment_collect(const struct hg_environment_opts *o)
 	env_set_new(object, "hourglass", self(o));
 	time_set(object);
 	env_set_new(object, "host", env_host());
+	env_set_new(object, "network", env_network(o));
 	env_set_new(object, "targets", targets(o, programs));
 	if (o->targets_count > count)
 		json_object_set_new(object, "targets_not_listed",

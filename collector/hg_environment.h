@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct hg_netns_opener;
+
 struct hg_environment_opts {
 	const pid_t *targets; /* tgids */
 	size_t targets_count;
@@ -19,6 +21,8 @@ struct hg_environment_opts {
 	int argc;		  /* hourglass's own */
 	char *const *argv;
 	bool no_args; /* --no-args: command lines are left out */
+	struct hg_netns_opener
+		*netns; /* for the targets' namespaces; NULL: only our own is described */
 };
 
 /*
@@ -36,9 +40,15 @@ struct hg_environment_opts {
  *	            memory {total_bytes, available_bytes, swap_total_bytes, swap_free_bytes, transparent_hugepages, ...},
  *	            hugepages[] {size_bytes, count, free}, clocksource {current, available},
  *	            scheduler {autogroup, rt_runtime_us, ...},
- *	            virtualisation {virtual (bool), hypervisor, type, vendor, product, container}}
+ *	            virtualisation {virtual (bool), hypervisor, type, vendor, product, container},
+ *	            disks[] {name, device, model, size_bytes, rotational (bool), scheduler, queue_depth, queues, read_ahead_kib,
+ *	                     write_cache, throttle_latency_us, request_kib_max, block_bytes},
+ *	            pressure {cpu, io, memory, irq: "counted" or why not}}
+ *	network[]  a namespace {inode, own (bool), pids[], links[] {name, ifindex, kind, driver, mbit, mtu, up (bool),
+ *	                tx_queues, rx_queues, offloads[], qdiscs[] {kind, handle, parent, rate_bytes_s, burst_bytes},
+ *	                rps {queue: CPUs}, xps {queue: CPUs}}}
  *	targets[]  {pid, comm, arguments[], policy, nice, rt_priority, threads, affinity {CPUs: threads}, cpu_cgroup,
- *	            cpu_limits[] {path, quota_us, period_us}, cgroups[], program, build_id, package, package_version}
+ *	            cpu_limits[] {path, quota_us, period_us}, cgroups[], filesystems[] {path, type, device, source, options}, program, build_id, package, package_version}
  *	targets_not_listed  how many more there were
  *	client     {arguments[], program, build_id, package, package_version}
  */

@@ -157,6 +157,16 @@ struct call {
 	void *arg;
 };
 
+static void address_take(const struct nlattr *attribute, struct hg_link_info *l)
+{
+	uint8_t b[6];
+
+	if (attribute && mnl_attr_get_payload_len(attribute) == sizeof(b) &&
+	    hg_netlink_copy(attribute, b, sizeof(b)))
+		snprintf(l->address, sizeof(l->address), "%02x:%02x:%02x:%02x:%02x:%02x", b[0],
+			 b[1], b[2], b[3], b[4], b[5]);
+}
+
 static int on_link(void *arg, const struct nlmsghdr *m)
 {
 	const struct nlattr *a[IFLA_LINK_NETNSID + 1];
@@ -180,6 +190,7 @@ static int on_link(void *arg, const struct nlmsghdr *m)
 	else if (l.peer_ifindex == l.ifindex)
 		l.peer_ifindex = 0; /* a plain device is its own */
 	l.master = hg_netlink_u32(a[IFLA_MASTER]);
+	address_take(a[IFLA_ADDRESS], &l);
 	hg_netlink_text(a[IFLA_IFNAME], l.name, sizeof(l.name));
 	hg_netlink_text(info[IFLA_INFO_KIND], l.kind, sizeof(l.kind));
 	return call->link(call->arg, &l);

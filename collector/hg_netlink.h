@@ -48,6 +48,7 @@ struct hg_link_info {
 	int32_t peer_nsid; /* of the peer's namespace as this one numbers it; -1: the same namespace */
 	uint32_t master;
 	char name[IFNAMSIZ], kind[32];
+	char address[24]; /* of hardware, as /sys shows it; "" if it has none of six bytes */
 };
 int hg_netlink_links(struct hg_netlink *n, int route_fd,
 		     int (*fn)(void *arg, const struct hg_link_info *link), void *arg);

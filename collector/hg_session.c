@@ -288,6 +288,7 @@ static int environment_read(const struct hg_session *s, char **text_out)
 		.argc = s->opts->argc,
 		.argv = s->opts->argv,
 		.no_args = s->opts->no_args,
+		.netns = s->netns,
 	};
 	json_t *environment = hg_environment_collect(&opts);
 	char *text = environment ? json_dumps(environment, JSON_COMPACT) : NULL;

@@ -26,7 +26,7 @@
  * The kernel looks through the hash table of all namespaces for each walk, some ms where memory is plenty. A namespace is
  * walked this many times what it took later, after the first ones: connections of the benchmark are made then.
  */
-#define WALK_REST	 1000
+#define WALK_REST	 2000
 #define WALKS_EARLY	 3
 
 struct owner {

@@ -16,10 +16,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "base/hg_base.h"
+#include "base/hg_file.h"
 #include "collector/environment_private.h"
 
 static json_t *at(json_t *object, const char *a, const char *b, const char *c)
@@ -308,12 +310,66 @@ static void packages(void **state)
 	free(p);
 }
 
+static json_t *entry(json_t *array, const char *key, const char *value)
+{
+	json_t *object;
+	size_t i;
+
+	json_array_foreach (array, i, object) {
+		const char *v = json_string_value(json_object_get(object, key));
+
+		if (v && !strcmp(v, value))
+			return object;
+	}
+	return NULL;
+}
+
+/* Every device with a medium; and the file system that this folder is on, whatever it is. */
+static void disks_and_filesystems(void **state)
+{
+	json_t *disks = env_disks(), *mounts = env_filesystems(getpid()), *disk;
+	char path[PATH_MAX], text[256], device[32];
+	hg_autoclosedir DIR *dir = opendir("/sys/block");
+	struct dirent *file;
+	struct stat st;
+	size_t n = 0;
+
+	while (dir && (file = readdir(dir))) {
+		snprintf(path, sizeof(path), "/sys/block/%s/size", file->d_name);
+		if (file->d_name[0] == '.' || hg_file_line(path, text, sizeof(text)) ||
+		    !strtoull(text, NULL, 10))
+			continue;
+		n++;
+		disk = entry(disks, "name", file->d_name);
+		assert_non_null(disk);
+		assert_int_equal(json_integer_value(json_object_get(disk, "size_bytes")),
+				 512 * strtoull(text, NULL, 10));
+		snprintf(path, sizeof(path), "/sys/block/%s/queue/nr_requests", file->d_name);
+		if (!hg_file_line(path, text, sizeof(text)))
+			assert_int_equal(json_integer_value(json_object_get(disk, "queue_depth")),
+					 strtoull(text, NULL, 10));
+	}
+	assert_int_equal(json_array_size(disks), HG_MIN(n, (size_t)128));
+	assert_int_equal(stat(".", &st), 0);
+	snprintf(device, sizeof(device), "%u:%u", major(st.st_dev), minor(st.st_dev));
+	assert_non_null(entry(mounts, "device", device));
+	json_decref(disks);
+	json_decref(mounts);
+	mounts = env_filesystems(-1);
+	assert_int_equal(json_array_size(mounts), 0);
+	json_decref(mounts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(host_and_target), cmocka_unit_test(target_that_is_gone),
-		cmocka_unit_test(cpu_lists),	   cmocka_unit_test(lines_by_type),
-		cmocka_unit_test(build_ids),	   cmocka_unit_test(packages),
+		cmocka_unit_test(host_and_target),
+		cmocka_unit_test(target_that_is_gone),
+		cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(lines_by_type),
+		cmocka_unit_test(build_ids),
+		cmocka_unit_test(packages),
+		cmocka_unit_test(disks_and_filesystems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

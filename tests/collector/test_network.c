@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "collector/environment_private.h"
 #include "collector/sampler_private.h"
 #include "tests/collector/sampler_tape.h"
 
@@ -763,6 +764,42 @@ static void counted_losses(void **state)
 	tape_close(&t);
 }
 
+/* --- the environment --- */
+
+/* With a /sys of its own, as ip netns exec and containers have, and a setting in it. */
+static void steered(int ready)
+{
+	dup2(ready, STDOUT_FILENO);
+	execlp("ip", "ip", "netns", "exec", names[0], "sh", "-c",
+	       "echo 1 > /sys/class/net/eth0/queues/rx-0/rps_cpus && echo && exec sleep 1000",
+	       NULL);
+}
+
+static void environment(void **state)
+{
+	pid_t pid = process_start(0, steered);
+	const struct hg_environment_opts o = {.targets = &pid, .targets_count = 1, .netns = opener};
+	json_t *network = env_network(&o), *ns, *link, *qdisc;
+	const char *cpus;
+
+	assert_int_equal(json_array_size(network), 2);
+	assert_true(json_is_true(json_object_get(json_array_get(network, 0), "own")));
+	ns = json_array_get(network, 1);
+	assert_true(json_is_false(json_object_get(ns, "own")));
+	assert_int_equal(number(ns, "inode", NULL, NULL), inode_of(pid));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(ns, "pids"), 0)), pid);
+	link = entry(json_object_get(ns, "links"), "name", "eth0");
+	assert_string_equal(json_string_value(json_object_get(link, "kind")), "veth");
+	qdisc = json_array_get(json_object_get(link, "qdiscs"), 0);
+	assert_string_equal(json_string_value(json_object_get(qdisc, "kind")), "tbf");
+	assert_int_equal(number(qdisc, "rate_bytes_s", NULL, NULL), 10000000);
+	cpus = json_string_value(json_object_get(json_object_get(link, "rps"), "rx-0"));
+	assert_non_null(cpus);
+	assert_int_equal(strtoul(strrchr(cpus, ',') ? strrchr(cpus, ',') + 1 : cpus, NULL, 16), 1);
+	json_decref(network);
+	process_stop(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -770,6 +807,7 @@ int main(void)
 		cmocka_unit_test(client_that_moves), cmocka_unit_test(without_an_opener),
 		cmocka_unit_test(one_connection),    cmocka_unit_test(many_connections),
 		cmocka_unit_test(snmp_texts),	     cmocka_unit_test(counted_losses),
+		cmocka_unit_test(environment),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
