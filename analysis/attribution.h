@@ -176,6 +176,7 @@ extern const struct hg_detector hg_detector_disk_device;
 extern const struct hg_detector hg_detector_disk_journal;
 extern const struct hg_detector hg_detector_link_shaper;
 extern const struct hg_detector hg_detector_rtt_window;
+extern const struct hg_detector hg_detector_drops;
 extern const struct hg_detector hg_detector_vmm_io_thread;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;
@@ -236,6 +237,11 @@ const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *
 /* Run (or delay) share of a lane by schedstat in the window. */
 struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct hg_lane *lane,
 				  bool delay);
+
+#define HG_SHAPER_USED_MIN                                                                         \
+	0.90 /* of what a qdisc may pass: the sender pauses a little between requests */
+/* Part of its rate that the fullest qdisc of target and client passed; 0: there is none with a rate. */
+double hg_shaper_used(const struct hg_attribution *a);
 
 /* A block device by its own account. */
 struct hg_device {

@@ -24,6 +24,7 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_disk_journal,
 	&hg_detector_link_shaper,
 	&hg_detector_rtt_window,
+	&hg_detector_drops,
 	&hg_detector_vmm_io_thread,
 	&hg_detector_client_saturated,
 	&hg_detector_too_few,

@@ -5,7 +5,6 @@
 
 #include "analysis/attribution.h"
 
-#define RATE_MIN    0.90 /* of what it may pass: the sender pauses a little between requests */
 #define BACKLOG_MIN 0.50 /* packets in it, at a mean look: otherwise nothing waits in it */
 
 struct shaper {
@@ -46,6 +45,13 @@ static bool shaper_find(const struct hg_attribution *a, struct shaper *out)
 	return found;
 }
 
+double hg_shaper_used(const struct hg_attribution *a)
+{
+	struct shaper s;
+
+	return shaper_find(a, &s) ? s.used : 0;
+}
+
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
 	const char *where;
@@ -78,14 +84,15 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "the target was idle while what it or the client had sent was held on its "
 			 "way for %.1f %% of the time",
 			 100 * share);
-	hg_case_evidence(a, k, true, s.used >= RATE_MIN, s.used, RATE_MIN, "the qdisc's statistics",
-			 "it sent %.1f %% of its rate over %.1f s", 100 * s.used, s.span_s);
+	hg_case_evidence(a, k, true, s.used >= HG_SHAPER_USED_MIN, s.used, HG_SHAPER_USED_MIN,
+			 "the qdisc's statistics", "it sent %.1f %% of its rate over %.1f s",
+			 100 * s.used, s.span_s);
 	hg_case_evidence(
 		a, k, true, s.backlog_packets >= BACKLOG_MIN, s.backlog_packets, BACKLOG_MIN,
 		"the qdisc's statistics",
 		"%.3g packets waited in it at a mean look; it held packets back %.0f times",
 		s.backlog_packets, s.overlimits);
-	if (s.used < RATE_MIN)
+	if (s.used < HG_SHAPER_USED_MIN)
 		hg_case_refute(a, k, "the %s on %s used %.0f %% of its rate", s.q->kind,
 			       s.link->name, 100 * s.used);
 	if (s.overlimits <= 0)

@@ -51,8 +51,9 @@ static void link_shaper(void **state)
 	/* it lets five times as much through */
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
 		      .sample = sample_wide_tbf),
-	       "inconclusive", NULL, "no TCP sockets");
-	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL, "no TCP sockets");
+	       "inconclusive", NULL, "lacks its second proof");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL,
+	       "lacks its second proof");
 }
 
 /* Sockets of the server whose least round trip is so many us. */
@@ -81,8 +82,47 @@ static void rtt_window(void **state)
 	       "net", "rtt-window", "9 ms");
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
 		      .sample = sample_short_path),
-	       "inconclusive", NULL, "held on its way");
-	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL, "no TCP sockets");
+	       "inconclusive", NULL, NULL);
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL,
+	       "lacks its second proof");
+}
+
+/* 3 of 100 segments are sent again, or as many as says again. */
+static void counters(struct trace_builder *tb, uint64_t t, unsigned int tick, uint64_t again)
+{
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_NETNS_STATS, 1, tick * 2000, tick * 2000,
+		  tick * again, tick, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+static void sample_losses(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	counters(tb, t, tick, 60);
+	sockets(tb, t, 60);
+}
+
+static void sample_no_losses(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	counters(tb, t, tick, 0);
+	sockets(tb, t, 60);
+}
+
+static void sample_losses_in_tbf(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	counters(tb, t, tick, 60);
+	sample_full_tbf(tb, t, tick);
+}
+
+static void drops(void **state)
+{
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link, .sample = sample_losses),
+	       "net", "drops", "3 %");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_no_losses),
+	       "inconclusive", NULL, NULL);
+	/* a token bucket drops what is too much for it */
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_losses_in_tbf),
+	       "net", "link-shaper", "eth7");
 }
 
 /* HOG, between the two, holds each piece for a while and sleeps: it is the path, and no thread at its limit. */
@@ -177,9 +217,9 @@ static void disk_journal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(link_shaper),		cmocka_unit_test(rtt_window),
-		cmocka_unit_test(slow_relay_is_a_path), cmocka_unit_test(disk_device),
-		cmocka_unit_test(disk_journal),
+		cmocka_unit_test(link_shaper), cmocka_unit_test(rtt_window),
+		cmocka_unit_test(drops),       cmocka_unit_test(slow_relay_is_a_path),
+		cmocka_unit_test(disk_device), cmocka_unit_test(disk_journal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ def truth(plan, running, client_argv):
                        "names": [plan.base.hog["name"]] if plan.base.hog else []},
         "lock": {"addresses": running.locks},
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
-        "path": {"names": ["sockets"]},
+        "path": {"names": ["sockets", "TCP"]},
         "disk": {"names": [os.path.basename(running.machine.disk.loop or "none")]},
         "link": {"names": ["eth0 in netns "]},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},

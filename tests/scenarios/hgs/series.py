@@ -196,6 +196,17 @@ def rtt_window(rng, cpus):
     return Plan(base, base.but(wire=base.wire | {"delay-us": 100}), "net", "rtt-window", "a fiftieth of the delay", "path")
 
 
+def drops(rng, cpus):
+    process, loops, workers, client, wire = names(rng, 5)
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(10, 60), "loops": 1,
+               "workers": 2, "size": rng.choice([64, 512, 1024]), "name": process, "thread-name": loops,
+               "worker-name": workers}
+    base = Setup(Own(options), Client(rng.randrange(2, 9), 1, {"name": client, "size": options["size"]}),
+                 client_cpus=maybe_pinned(rng, cpus), veth=True,
+                 wire={"delay-us": rng.randrange(20, 200), "lose": rng.randrange(20, 80), "name": wire})
+    return Plan(base, base.but(wire=base.wire | {"lose": 0}), "net", "drops", "nothing is lost", "path")
+
+
 def disk_device(rng, cpus):
     process, loops, client = names(rng, 3)
     options = {"model": "connection", "burn-us": rng.randrange(5, 50), "name": process, "thread-name": loops}
@@ -278,6 +289,7 @@ SERIES = {
     "relay": relay,
     "link-shaper": link_shaper,
     "rtt-window": rtt_window,
+    "drops": drops,
     "disk-device": disk_device,
     "disk-journal": disk_journal,
     "client-saturated": client_saturated,
