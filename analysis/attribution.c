@@ -77,6 +77,13 @@ static void setup_check(const struct hg_attribution *a, struct hg_findings *f)
 				"Programs that are neither target nor client kept %.2f of %zu CPUs "
 				"busy.",
 				a->other_cpus, a->cpus_online));
+	if (f->session.client_found)
+		setup_note(a, f, "client-found", "info",
+			   hg_arena_printf(
+				   a->arena,
+				   "No client was named; %s is taken for it: it does %.0f %% of "
+				   "the waking of the target.",
+				   f->session.client_found, 100 * f->session.client_found_share));
 	if (a->client_top)
 		setup_note(a, f, "local-client", "info",
 			   "The client runs on the target's machine: it shares caches, memory and "

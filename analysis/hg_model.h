@@ -81,6 +81,8 @@ struct hg_lane {
 	uint64_t leaf_ns[HG_LEAVES];
 	uint64_t (*sub_ns)[HG_LEAVES]; /* [subwindows], NULL for lanes without role */
 	uint64_t switches, wakeups, migrations, missing_wakeups;
+	/* wakeups by the task itself: of the target's lanes by it, of it by theirs */
+	uint64_t wakes_target, woken_by_target;
 	uint64_t cpu_ran_mask0; /* CPUs 0 to 63 on which it ran */
 	struct hg_series schedstat, times;
 };
@@ -336,9 +338,12 @@ struct hg_model_session {
 	const char *client_argv, *client_log; /* "" if none */
 	const char *client_format, *client_regex; /* --client, --client-regex; "" if none */
 	bool client_ended;
-	int client_status;   /* as of waitpid */
-	uint64_t events;     /* records of CPU streams in the window */
-	uint64_t own_cpu_ns; /* hourglass's own user-space CPU in the window */
+	int client_status; /* as of waitpid */
+	/* without a CMD: program that does nearly all the waking of the target and is taken for the client; NULL none */
+	const char *client_found;
+	double client_found_share; /* of these wakes */
+	uint64_t events;	   /* records of CPU streams in the window */
+	uint64_t own_cpu_ns;	   /* hourglass's own user-space CPU in the window */
 	/* mean CPUs' worth of probe run time, estimated from the measured parts; < 0 unknown */
 	double bpf_cpus;
 	bool level_all;

@@ -176,6 +176,7 @@ struct hg_model {
 
 	struct hg_probe_info probes[HG_PROBES_MAX];
 	struct hg_series own;
+	uint64_t wakes_outside; /* of the target's lanes, by other tasks or the network */
 	struct hg_model_session session;
 	uint64_t mark_begin_ns, mark_end_ns, mark_client_start_ns, mark_client_end_ns;
 	bool has_begin, has_end, has_client_start, has_client_end;
@@ -201,6 +202,9 @@ int hg_model_read_samples(struct hg_model *m);
 int hg_series_add(struct hg_model *m, struct hg_series *s, uint64_t time_ns, uint64_t a,
 		  uint64_t b);
 double hg_model_bpf_cpus(const struct hg_model *m);
+
+/* model_client.c: without a CMD, sets the role of the lanes that must be its client; after the totals. */
+void hg_model_client_find(struct hg_model *m);
 
 /* model_network.c: a definition, or a sample, that is about it. 0 or -errno. */
 int hg_network_define(struct hg_model *m, const struct hg_record *rec);

@@ -86,8 +86,10 @@ static int load(struct hg_model *m, const struct hg_model_opts *opts)
 		rc = hg_locks_finish(m);
 	if (!rc)
 		rc = name_undefined(m);
-	if (!rc)
-		session_finish(m);
+	if (rc)
+		return rc;
+	session_finish(m);
+	hg_model_client_find(m);
 	return rc;
 }
 

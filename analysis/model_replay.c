@@ -16,7 +16,8 @@
 /* A LOSS record comes this long after the hole that it reports, at most: it is written when the ring is drained. */
 #define LOSS_LATE_MAX_NS (5 * HG_NSEC_PER_SEC)
 
-#define NO_LANE UINT32_MAX
+#define NO_LANE	   UINT32_MAX
+#define VEC_NET_RX 3
 
 static uint32_t lane_of(struct hg_replay *r, uint64_t id)
 {
@@ -188,6 +189,28 @@ static void on_switch(struct hg_replay *r, const struct hg_record *rec, uint16_t
 
 /* Wakeups, migrations, life and death. */
 
+/* Who wakes whom, by what the task itself does or a packet that came from elsewhere. */
+static void wakes_count(struct hg_model *m, const struct hg_record *rec, uint32_t lane,
+			uint32_t waker)
+{
+	uint64_t ctx = rec->f[HG_WAKEUP_CTX];
+	bool target = m->lanes[lane].role & HG_ROLEF_TARGET, by_target;
+
+	if (ctx != HG_CTX_TASK && ctx != HG_CTX_SOFTIRQ_OWN) {
+		m->wakes_outside += target && rec->f[HG_WAKEUP_VEC] == VEC_NET_RX + 1;
+		return;
+	}
+	if (waker == NO_LANE)
+		return;
+	by_target = m->lanes[waker].role & HG_ROLEF_TARGET;
+	if (target && !by_target) {
+		m->wakes_outside++;
+		m->lanes[waker].wakes_target++;
+	} else if (by_target && !target) {
+		m->lanes[lane].woken_by_target++;
+	}
+}
+
 static void on_wakeup(struct hg_replay *r, const struct hg_record *rec)
 {
 	uint64_t flags = rec->f[HG_WAKEUP_FLAGS], ctx = rec->f[HG_WAKEUP_CTX];
@@ -201,8 +224,10 @@ static void on_wakeup(struct hg_replay *r, const struct hg_record *rec)
 	s = &r->lanes[lane];
 	if (!s->member)
 		return;
-	if (counts(r, rec))
+	if (counts(r, rec)) {
 		r->m->lanes[lane].wakeups++;
+		wakes_count(r->m, rec, lane, waker);
+	}
 	/* Awake already, or about to sleep and kept from it. */
 	if (s->state > HG_STATE_UNKNOWN && s->state != HG_STATE_BLOCKED)
 		return;

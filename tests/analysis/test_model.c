@@ -532,6 +532,58 @@ static void test_absurd_ids(void **state)
 	tb_free(&tb);
 }
 
+/* A and C, another program, call each other `calls` times; `remote` packets come from elsewhere as well. */
+static struct hg_model *calls(struct trace_builder *tb, int calls, int remote)
+{
+	uint64_t t = 1000;
+
+	begin(tb);
+	tb_task(tb, 700, C, 200, 200, "load");
+	tb_role(tb, 700, C, HG_ROLEF_PROMOTED, 0);
+	tb_seed(tb, 700, C, HG_SEED_BLOCKED, 0, 232, 5);
+	for (int i = 0; i < calls; i++) {
+		tb_wakeup(tb, 0, t + 10, C, 0, A, HG_CTX_SOFTIRQ_OWN, 3, 0);
+		tb_epoll(tb, 0, t + 20, A, C);
+		tb_wakeup(tb, 0, t + 30, A, 0, C, HG_CTX_SOFTIRQ_OWN, 3, 0);
+		tb_epoll(tb, 0, t + 40, C, A);
+		t += 50;
+	}
+	for (int i = 0; i < remote; i++) {
+		tb_wakeup(tb, 1, t + 10, B, 1, HG_LANE_IDLE, HG_CTX_SOFTIRQ_IRQ, 3, 0);
+		tb_switch(tb, 1, t + 20, HG_LANE_IDLE, B, 0, 0);
+		tb_epoll(tb, 1, t + 30, B, HG_LANE_IDLE);
+		t += 50;
+	}
+	tb_mark(tb, t, HG_MARK_END, HG_END_SECS);
+	return tb_load(tb, NULL);
+}
+
+/* Without a CMD: whose work all of it is, is the client; a service that is called for others' work is none. */
+static void test_client_is_found(void **state)
+{
+	struct hg_model_session session;
+	struct trace_builder tb;
+	struct hg_model *m;
+
+	m = calls(&tb, 200, 0);
+	hg_model_session_get(m, &session);
+	assert_string_equal(session.client_found, "load");
+	assert_true(session.client_found_share == 1);
+	assert_true(lane(m, C)->role & HG_ROLEF_CLIENT);
+	assert_int_equal(lane(m, C)->wakes_target, 200);
+	assert_sums(m);
+	tb_free(&tb);
+	m = calls(&tb, 200, 100);
+	hg_model_session_get(m, &session);
+	assert_null(session.client_found);
+	assert_false(lane(m, C)->role & HG_ROLEF_CLIENT);
+	tb_free(&tb);
+	m = calls(&tb, 20, 0); /* too few to tell */
+	hg_model_session_get(m, &session);
+	assert_null(session.client_found);
+	tb_free(&tb);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_contradiction),
 		cmocka_unit_test(test_absurd_ids),
+		cmocka_unit_test(test_client_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
