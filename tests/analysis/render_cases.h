@@ -427,6 +427,32 @@ static struct hg_findings *case_none(void)
 }
 
 /* No client: shares only. */
+/* Four iperf3 side by side, started too far apart. */
+static struct hg_findings *case_many_clients(void)
+{
+	struct hg_findings *f = case_serial_thread();
+
+	f->client = (struct hg_client_result){
+		.format = "iperf3",
+		.valid = true,
+		.value = 9.4123e9,
+		.unit = "bit/s",
+		.source = "sum of 4 runs of iperf3 side by side (no series)",
+		.completed = 9.4123e10,
+		.duration_s = 10,
+		.concurrency = 8,
+		.sent = 9.4201e9,
+		.retransmits = 17,
+		.retransmits_known = true,
+		.runs = 4,
+		.common_s = 9.35,
+		.start_skew_s = 0.62,
+		.stop_skew_s = 0.031,
+		.skewed = true,
+	};
+	return f;
+}
+
 static struct hg_findings *case_no_throughput(void)
 {
 	struct hg_findings *f = case_serial_thread();
@@ -547,6 +573,7 @@ static const struct render_case {
 	{"unknown", case_unknown},
 	{"none", case_none},
 	{"no-throughput", case_no_throughput},
+	{"many-clients", case_many_clients},
 	{"hostile", case_hostile},
 	{"many-lanes", case_many_lanes},
 	{"empty", case_empty},

@@ -63,14 +63,15 @@ if command -v nginx >/dev/null && command -v wrk >/dev/null; then
 			holds 'abs(t["completed"] - env("SERVED")) <= 0.02 * env("SERVED")'
 		check "four wrk, $how: and so is the rate" \
 			holds 't["completed"] / t["duration_s"] <= 1.001 * t["value"] <= 1.002 * t["completed"] / t["clients"]["common_s"]'
-		check "four wrk, $how: started and stopped together" \
-			holds 'not t["clients"]["skewed"] and 2.5 < t["clients"]["common_s"] < 3.5'
+		# a busy machine may start them apart: what is told must hold all the same
+		check "four wrk, $how: the skew is told" \
+			holds '2 < t["clients"]["common_s"] < 3.5 and t["clients"]["skewed"] == (max(t["clients"]["start_skew_s"], t["clients"]["stop_skew_s"]) > 0.05 * t["clients"]["common_s"])'
 		check "four wrk, $how: in the text" text_says '4 side by side for '
 		echo "served $served, reported $(python3 -c 'import json; print(json.load(open("report.json"))["throughput"])')" | cut -c1-400
 	done
-	record -f -p "$server" -o four.hgt -- sh -c "wrk -t1 -c4 -d3 http://127.0.0.1:$port/ & sleep 0.2; wrk -t1 -c4 -d3 http://127.0.0.1:$port/; wait"
+	record -f -p "$server" -o four.hgt -- sh -c "wrk -t1 -c4 -d6 http://127.0.0.1:$port/ & sleep 0.42; wrk -t1 -c4 -d6 http://127.0.0.1:$port/; wait"
 	report four.hgt
-	check "two wrk, the second late: marked" holds 't["clients"]["skewed"] and 0.1 < t["clients"]["start_skew_s"] < 0.29'
+	check "two wrk, the second late: marked" holds 't["clients"]["skewed"] and 0.3 < t["clients"]["start_skew_s"] < 0.6'
 	check "two wrk, the second late: in the text" text_says 'SKEWED'
 	kill "$server"
 else
