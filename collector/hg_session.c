@@ -140,7 +140,7 @@ static int session_prepare(struct hg_session *s)
 	if (!err)
 		err = client_prepare(s);
 	if (!err)
-		err = session_lanes_new(&s->lanes);
+		err = session_lanes_new(o->all && !s->targets.count, &s->lanes);
 	return err;
 }
 

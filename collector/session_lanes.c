@@ -47,6 +47,7 @@ struct hg_lanes {
 	struct hg_sampling *sampling;
 	uint32_t promoted_alive, promoted, over;
 	ino_t pid_namespace;
+	bool all_is_target;
 };
 
 /* -- who is sampled -- */
@@ -59,13 +60,22 @@ static struct lane *lane_find(struct hg_lanes *l, uint32_t id)
 	return lane;
 }
 
+/* With -a alone the machine is the target: its locks, cgroups and networks are looked at as one's. */
+static uint32_t role_to_sample(const struct hg_lanes *l, uint32_t role)
+{
+	if (l->all_is_target && role & HG_ROLEF_ALL && !(role & HG_ROLEF_CLIENT))
+		role |= HG_ROLEF_TARGET;
+	return role;
+}
+
 static void lane_sample(struct hg_lanes *l, struct lane *lane)
 {
 	lane->to_sample = true;
 	if (!l->sampling || lane->tid <= 0)
 		return;
 	lane->sampled = true;
-	session_sampling_task_add(l->sampling, lane->lane, lane->tid, lane->tgid, lane->role);
+	session_sampling_task_add(l->sampling, lane->lane, lane->tid, lane->tgid,
+				  role_to_sample(l, lane->role));
 }
 
 /* A CPU's ring may name a lane before the ring of another has told which task that is. */
@@ -320,12 +330,13 @@ void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint
 
 /* -- life -- */
 
-int session_lanes_new(struct hg_lanes **out)
+int session_lanes_new(bool all_is_target, struct hg_lanes **out)
 {
 	struct hg_lanes *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
+	l->all_is_target = all_is_target;
 	l->pid_namespace = pid_namespace_of("self");
 	*out = l;
 	return 0;

@@ -126,7 +126,8 @@ int session_sampling_idle(struct hg_sampling *s);
 
 struct hg_lanes;
 
-int session_lanes_new(struct hg_lanes **out);
+/* all_is_target: -a, and no target is named. */
+int session_lanes_new(bool all_is_target, struct hg_lanes **out);
 void session_lanes_free(struct hg_lanes *l);
 /* For hg_probes_opts. */
 struct hg_probes_observer session_lanes_observer(struct hg_lanes *l);
