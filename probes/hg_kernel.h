@@ -210,18 +210,22 @@ struct sock {
 	u8 sk_userlocks : 4;
 };
 
-struct unix_address;
-
-struct unix_sock {
-	struct unix_address *addr;
-};
-
 struct inet_bind_bucket {
 	signed char fastreuse;
 };
 
 struct inet_connection_sock {
 	struct inet_bind_bucket *icsk_bind_hash;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct unix_address *addr;
 };
 
 #pragma clang attribute pop
@@ -241,7 +245,6 @@ struct hg_perf_ctx {
 #define AF_UNIX		     1
 #define AF_INET		     2
 #define AF_INET6	     10
-#define SOCK_STREAM	     1
 #define SOCK_DGRAM	     2
 #define SOCK_BINDPORT_LOCK   8 /* sk_userlocks */
 #define MSG_PEEK	     2

@@ -18,6 +18,7 @@ HG_INLINE bool hg_socket_serves(struct sock *sk)
 {
 	u32 family = sk->__sk_common.skc_family, type = sk->sk_type;
 	struct inet_bind_bucket *bucket;
+	struct tcp_sock *tcp;
 
 	if (family == AF_UNIX)
 		return BPF_CORE_READ((struct unix_sock *)sk, addr);
@@ -25,8 +26,12 @@ HG_INLINE bool hg_socket_serves(struct sock *sk)
 		return false;
 	if (type == SOCK_DGRAM)
 		return BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks) & SOCK_BINDPORT_LOCK;
-	bucket = BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_bind_hash);
-	return type == SOCK_STREAM && bucket && BPF_CORE_READ(bucket, fastreuse) >= 0;
+	/* As a type that the verifier knows it is read without helpers. */
+	tcp = (void *)bpf_skc_to_tcp_sock(sk);
+	if (!tcp)
+		return false;
+	bucket = tcp->inet_conn.icsk_bind_hash;
+	return bucket && bucket->fastreuse >= 0;
 }
 
 HG_INLINE struct hg_messages *hg_messages_of_current(void)
