@@ -148,6 +148,7 @@ struct hg_case {
 	struct hg_candidate c;
 	double sub_ns[HG_SUBWINDOWS_MAX];
 	bool credited;
+	bool doubted; /* something that looks the same cannot be told from it: lowers the confidence */
 	uint64_t blames; /* a bit for each that it was credited with */
 	bool unjudged;	 /* time of this blame, which no detector judges */
 	enum hg_blame blame;

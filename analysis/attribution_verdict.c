@@ -192,7 +192,7 @@ static enum hg_confidence confidence(const struct hg_attribution *a, const struc
 
 	if (k->c.share_low < 0.4)
 		level--;
-	if (alone)
+	if (alone || k->doubted)
 		level--;
 	level -= (int)g->lowers;
 	if (a->client->proxy)

@@ -7,6 +7,32 @@
 
 #define OWN_MIN                                                                                    \
 	0.75 /* of the CPUs' busy time: below it others have a good part in the saturation */
+#define SPIN_BUSY_MIN 0.25 /* of the time: what spins less does not fill CPUs */
+
+/*
+ * Threads that spin in user space for each other's locks keep CPUs busy as well, and more CPUs would not help them; states
+ * and the kernel's accounts do not tell them from work. They need two busy threads, and the time is user time.
+ */
+static bool may_spin(const struct hg_attribution *a)
+{
+	uint64_t from = hg_model_from_ns(a->model), to = hg_model_to_ns(a->model);
+	double user_ns = 0, system_ns = 0;
+	unsigned int busy = 0;
+
+	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
+		const struct hg_lane *l = &a->lanes[i];
+		uint64_t user, system;
+
+		if (!hg_lane_is_target(l, a->level_all))
+			continue;
+		busy += hg_lane_run_ns(l) >= SPIN_BUSY_MIN * a->wall_ns;
+		if (hg_series_delta(&l->times, from, to, &user, &system, NULL)) {
+			user_ns += (double)user;
+			system_ns += (double)system;
+		}
+	}
+	return busy >= 2 && user_ns >= system_ns;
+}
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
@@ -35,6 +61,11 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "several threads of the target wanted CPUs and none was idle for %.1f %% "
 			 "of the time",
 			 100 * row->total_ns / a->wall_ns);
+	k->doubted = may_spin(a);
+	if (k->doubted)
+		hg_case_evidence(a, k, false, false, NAN, NAN, "states and the kernel's accounts",
+				 "not excluded: threads that spin in user space for each other's "
+				 "locks look the same; a profile (perf record) tells");
 	if (a->pool_out.known)
 		hg_case_evidence(a, k, true, a->pool_out.ratio >= HG_UTIL_POOL_MIN,
 				 a->pool_out.ratio, HG_UTIL_POOL_MIN, "/proc/stat",

@@ -52,6 +52,7 @@ static struct {
 	size_t size;
 	double loop_burn_us, burn_us, sleep_us, lock_burn_us, lock_sleep_us;
 	unsigned int lock_times;
+	bool lock_spin;
 	const char *backend;
 	uint16_t backend_port;
 	bool backend_locked;
@@ -67,6 +68,7 @@ static struct {
 	  .backend = "127.0.0.1"};
 
 static pthread_mutex_t locks[LOCKS_MAX];
+static pthread_spinlock_t spinlocks[LOCKS_MAX];
 static int *epolls;
 static int listener = -1;
 
@@ -81,6 +83,7 @@ enum {
 	OPT_LOCK_BURN,
 	OPT_LOCK_SLEEP,
 	OPT_LOCK_TIMES,
+	OPT_LOCK_SPIN,
 	OPT_LOCKS,
 	OPT_PORT,
 	OPT_WORKER_NAME,
@@ -103,6 +106,7 @@ static const struct argp_option options[] = {
 	{"lock-burn-us", OPT_LOCK_BURN, "US", 0, "CPU per request with the lock held", 0},
 	{"lock-sleep-us", OPT_LOCK_SLEEP, "US", 0, "Sleep per request with the lock held", 0},
 	{"lock-times", OPT_LOCK_TIMES, "N", 0, "How often a request takes the lock (1)", 0},
+	{"lock-spin", OPT_LOCK_SPIN, "0|1", 0, "The locks are spinlocks (0)", 0},
 	{"backend", OPT_BACKEND, "IP", 0, "IPv4 address of another server (127.0.0.1)", 0},
 	{"backend-port", OPT_BACKEND_PORT, "N", 0,
 	 "Asks that server for each request, one call after the other per thread", 0},
@@ -167,6 +171,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_LOCK_TIMES:
 		opts.lock_times = (unsigned int)number(arg, "--lock-times");
+		break;
+	case OPT_LOCK_SPIN:
+		opts.lock_spin = number(arg, "--lock-spin") > 0;
 		break;
 	case OPT_BACKEND:
 		opts.backend = arg;
@@ -347,14 +354,21 @@ static void disk_write(void)
 static void serve_locked(struct connection *c)
 {
 	pthread_mutex_t *lock = &locks[c->number % opts.locks];
+	pthread_spinlock_t *spinlock = &spinlocks[c->number % opts.locks];
 
 	for (unsigned int i = 0; i < opts.lock_times; i++) {
-		pthread_mutex_lock(lock);
+		if (opts.lock_spin)
+			pthread_spin_lock(spinlock);
+		else
+			pthread_mutex_lock(lock);
 		burn_us(opts.lock_burn_us);
 		sleep_us(opts.lock_sleep_us);
 		if (opts.backend_locked)
 			backend_call();
-		pthread_mutex_unlock(lock);
+		if (opts.lock_spin)
+			pthread_spin_unlock(spinlock);
+		else
+			pthread_mutex_unlock(lock);
 	}
 }
 
@@ -558,8 +572,10 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	thread_name(opts.name, -1);
 	cpus_pin(&opts.cpus);
-	for (unsigned int i = 0; i < LOCKS_MAX; i++)
+	for (unsigned int i = 0; i < LOCKS_MAX; i++) {
 		pthread_mutex_init(&locks[i], NULL);
+		pthread_spin_init(&spinlocks[i], PTHREAD_PROCESS_PRIVATE);
+	}
 	listen_start();
 	if (opts.model == MODEL_CONNECTION)
 		serve_threads();

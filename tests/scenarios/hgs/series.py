@@ -275,6 +275,21 @@ def none(rng, cpus):
                 more_cpu=base.but(server={"options": {"burn-us": burn / 2}}))
 
 
+def user_spin(rng, cpus):
+    process, loops, client = names(rng, 3)
+    connections = rng.randrange(2, 5)
+    options = {"model": "loop", "loops": len(cpus), "burn-us": rng.randrange(2, 8), "lock-spin": 1,
+               "lock-burn-us": rng.randrange(80, 200), "locks": 1, "name": process, "thread-name": loops}
+    base = Setup(Own(options), Client(2 * connections, 1, {"name": client}), veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": {"locks": 2 * connections}}), "locking", "user-spin",
+                "a lock for each connection", None)
+
+
+# Causes that no detector proves yet: run by name only. A verdict other than inconclusive is wrong.
+PENDING = {
+    "user-spin": user_spin,
+}
+
 SERIES = {
     "serial-thread": serial_thread,
     "serial-thread-nginx": serial_thread_nginx,
