@@ -13,12 +13,13 @@
 
 /*
  * The expression may come from a file that somebody else made. glibc expands {m,n} in memory,
- * nested ones multiplied, and back references take exponential time: neither is needed to pick a
- * number out of a line.
+ * nested ones multiplied, and doubles what stands before a + (parse_dup_op in regcomp.c), which is much where that is
+ * repeated itself; back references take exponential time. None is needed to pick a number out of a line.
  */
 static const char *dangerous(const char *regex)
 {
 	unsigned long product = 1;
+	bool repeated = false; /* what stands before, or it is a group that may hold such */
 
 	if (strlen(regex) > PATTERN_MAX)
 		return "is longer than 256 characters";
@@ -27,8 +28,12 @@ static const char *dangerous(const char *regex)
 			return "has a back reference";
 		if (p[0] == '\\' && p[1]) {
 			p++;
+			repeated = false;
 			continue;
 		}
+		if (*p == '+' && repeated && (product *= 2) > REPEATS_MAX)
+			return "repeats too often";
+		repeated = strchr(")+*?{", *p);
 		if (*p != '{')
 			continue;
 		for (p++; *p && *p != '}'; p++) {

@@ -298,9 +298,14 @@ static void regex(void **state)
 static void regex_refused(void **state)
 {
 	static const char *const table[][2] = {
-		{"rate=([0-9]+", "POSIX"},	{"rate=[0-9]+", "group"},
-		{"(a)\\1", "back reference"},	{"((((x{1,99}){1,99}){1,99}){1,99})", "repeats"},
-		{"(x{4294967297})", "repeats"}, {"rate=(-?[0-9]+)$", "no line matches"},
+		{"rate=([0-9]+", "POSIX"},
+		{"rate=[0-9]+", "group"},
+		{"(a)\\1", "back reference"},
+		{"((((x{1,99}){1,99}){1,99}){1,99})", "repeats"},
+		{"(za++++++++++++++++++++++++++++++)", "repeats"},
+		{"((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)", "repeats"},
+		{"(x{4294967297})", "repeats"},
+		{"rate=(-?[0-9]+)$", "no line matches"},
 	};
 	char longest[400];
 	struct hg_client_result r;
