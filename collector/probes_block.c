@@ -24,7 +24,8 @@ static void name_read(uint32_t dev, char *name, size_t size)
 	if (n <= 0)
 		return;
 	target[n] = 0;
-	snprintf(name, size, "%s", strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+	snprintf(name, size, "%.*s", (int)size - 1,
+		 strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
 }
 
 int hg_probes_blockdev_define(struct hg_probes *p, struct hg_writer *w, uint32_t dev,

@@ -290,6 +290,20 @@ static void bootstrap_brackets_the_mean(void **state)
 	assert_true(high > 0.5 && high < 0.56);
 }
 
+/* A cause is a row and a file, and a sentence for people. */
+static void test_every_cause_is_explained(void **state)
+{
+	for (size_t i = 0; hg_detectors[i]; i++) {
+		const char *gloss =
+			hg_cause_gloss(hg_detectors[i]->class_name, hg_detectors[i]->cause);
+
+		if (!*gloss)
+			print_message("%s/%s has no gloss\n", hg_detectors[i]->class_name,
+				      hg_detectors[i]->cause);
+		assert_true(*gloss);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +327,7 @@ int main(void)
 		cmocka_unit_test(no_throughput_no_verdict),
 		cmocka_unit_test(what_if_counts_all_cpus),
 		cmocka_unit_test(bootstrap_brackets_the_mean),
+		cmocka_unit_test(test_every_cause_is_explained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
