@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Attribution: causes of CPUs, user-space locks and clients. */
+#include "analysis/render.h"
 #include "tests/analysis/attribution_scene.h"
 
 static void serial_thread(void **state)
