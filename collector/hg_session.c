@@ -12,6 +12,7 @@
 #include "collector/hg_environment.h"
 #include "collector/session_parts.h"
 #include "trace/hg_reader.h"
+#include "trace/hg_steps.h"
 
 #define SAMPLE_HZ     199  /* samples of what runs; no divisor of what else ticks */
 #define PROCESSES_MAX 1024 /* of the targets, for the environment */
@@ -324,6 +325,7 @@ static int writer_start(struct hg_session *s)
 	session_priority_raise();
 	if (err)
 		return err;
+	hg_writer_step_set(s->writer, hg_steps_measure());
 	hg_line_store_writer_set(s->lines, s->writer);
 	return hg_writer_blob(s->writer, HG_CHUNK_ENVIRONMENT, 0, HG_STREAM_CONTROL, environment,
 			      strlen(environment));

@@ -6,6 +6,7 @@
 
 #include "base/hg_base.h"
 #include "trace/hg_format.h"
+#include "trace/hg_steps.h"
 
 /* Time; kind, machine and stream: then the fields. */
 #define ROW_HEAD_WORDS (offsetof(struct hg_record, f) / sizeof(uint64_t))
@@ -40,7 +41,7 @@ static const uint8_t *span_take(struct span *s, size_t size)
 	return p;
 }
 
-/* The columns of a kind as stored: planes of the time, then encoding and planes of each field. */
+/* The columns of a kind as stored: encoding and planes of the time, then of each field. */
 struct fields {
 	const uint8_t *p;
 	unsigned int stored;
@@ -49,16 +50,16 @@ struct fields {
 /* Fields that this build knows must be encoded in a way that it knows. */
 static int take_fields(struct hg_columns_kind *k, const struct fields *fields)
 {
-	if (fields->p[0] > 8)
+	if (fields->p[1] > 8 || (fields->p[0] != HG_ENC_PLAIN && fields->p[0] != HG_ENC_STEPS))
 		return -EBADMSG;
 	for (unsigned int f = 0; f < fields->stored; f++) {
-		uint8_t encoding = fields->p[1 + 2 * f];
+		uint8_t encoding = fields->p[2 + 2 * f];
 
-		if (fields->p[2 + 2 * f] > 8)
+		if (fields->p[3 + 2 * f] > 8)
 			return -EBADMSG;
 		if (f >= k->nfields)
 			continue;
-		if (encoding > HG_ENC_KEYED)
+		if (encoding > HG_ENC_STEPS)
 			return -EBADMSG;
 		k->prev_fields |= (uint32_t)(encoding == HG_ENC_PREV) << f;
 		k->keyed_fields |= (uint32_t)(encoding == HG_ENC_KEYED) << f;
@@ -78,7 +79,7 @@ static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, stru
 	if (!head || head[6] > HG_CHUNK_FIELDS_MAX)
 		return -EBADMSG;
 	fields->stored = head[6];
-	fields->p = span_take(s, 1 + 2 * (size_t)head[6]);
+	fields->p = span_take(s, 2 + 2 * (size_t)head[6]);
 	if (!fields->p)
 		return -EBADMSG;
 	*k = (struct hg_columns_kind){.kind = hg_get16(head), .count = hg_get32(head + 2)};
@@ -98,23 +99,46 @@ static int take_kind(const struct hg_columns *c, struct hg_columns_kind *k, stru
 	return take_fields(k, fields);
 }
 
-/* A column as stored: values of count bytes a plane. */
+/* A column as stored: values of count bytes a plane; if they are steps, exceptions that are not used yet. */
 struct column {
 	const uint8_t *p;
 	unsigned int planes;
+	bool steps;
+	const uint8_t *exceptions;
+	uint32_t nexceptions;
 };
 
+static int take_column(struct column *column, uint8_t encoding, uint8_t planes, uint32_t count,
+		       struct span *s)
+{
+	*column = (struct column){.planes = planes, .steps = encoding == HG_ENC_STEPS};
+	if (column->steps) {
+		const uint8_t *head = span_take(s, 4);
+
+		if (!head || hg_get32(head) > count)
+			return -EBADMSG;
+		column->nexceptions = hg_get32(head);
+		column->exceptions = span_take(s, 8 * (size_t)column->nexceptions);
+		if (!column->exceptions)
+			return -EBADMSG;
+	}
+	column->p = span_take(s, (size_t)planes * count);
+	return column->p ? 0 : -EBADMSG;
+}
+
 /* n of count values, from the first on, to dst, dst + stride, ... */
-static void join_planes(uint64_t *dst, size_t stride, struct column column, size_t count,
+static void join_planes(uint64_t *dst, size_t stride, const struct column *column, size_t count,
 			size_t first, size_t n)
 {
-	const uint8_t *p = column.p + first;
+	const uint8_t *p;
 
-	switch (column.planes) { /* nearly all columns have few */
-	case 0:
+	if (!column->planes) {
 		for (size_t i = 0; i < n; i++)
 			dst[i * stride] = 0;
 		return;
+	}
+	p = column->p + first;
+	switch (column->planes) { /* nearly all columns have few */
 	case 1:
 		for (size_t i = 0; i < n; i++)
 			dst[i * stride] = p[i];
@@ -132,11 +156,34 @@ static void join_planes(uint64_t *dst, size_t stride, struct column column, size
 		for (size_t i = 0; i < n; i++) {
 			uint64_t v = p[i];
 
-			for (unsigned int k = 1; k < column.planes; k++)
+			for (unsigned int k = 1; k < column->planes; k++)
 				v |= (uint64_t)p[k * count + i] << (8 * k);
 			dst[i * stride] = v;
 		}
 	}
+}
+
+static int undo_steps(uint64_t *v, size_t stride, size_t n, struct column *column, uint64_t step)
+{
+	for (size_t i = 0; i < n; i++, v += stride) {
+		if (*v) {
+			*v = hg_steps_value(step, *v);
+			continue;
+		}
+		if (!column->nexceptions)
+			return -EBADMSG;
+		*v = hg_get64(column->exceptions);
+		column->exceptions += 8;
+		column->nexceptions--;
+	}
+	return 0;
+}
+
+static int fill_column(const struct hg_columns *c, uint64_t *dst, const struct hg_columns_kind *k,
+		       struct column *column, size_t first, size_t n)
+{
+	join_planes(dst, k->stride, column, k->count, first, n);
+	return column->steps ? undo_steps(dst, k->stride, n, column, c->step) : 0;
 }
 
 static void undo_delta(uint64_t *v, size_t stride, uint32_t count)
@@ -169,48 +216,48 @@ static int undo_keyed(struct hg_columns *c, struct hg_columns_kind *k)
 }
 
 /* Some rows at a time, so that they stay in the cache while their columns are filled in one by one. */
-static void fill_rows(struct hg_columns_kind *k, const struct column *columns,
-		      const struct hg_columns_source *source)
+static int fill_rows(const struct hg_columns *c, const struct hg_columns_kind *k,
+		     struct column *columns, const struct hg_columns_source *source)
 {
-	const struct column missing = {0};
+	struct column missing = {0};
+	int err = 0;
 
-	for (size_t i = 0; i < k->count; i += ROWS_AT_ONCE) {
+	for (size_t i = 0; i < k->count && !err; i += ROWS_AT_ONCE) {
 		size_t n = HG_MIN(k->count - i, (size_t)ROWS_AT_ONCE);
 		uint64_t *rows = k->rows + i * k->stride;
 
-		join_planes(rows, k->stride, columns[0], k->count, i, n);
-		if (!k->desc)
-			continue;
-		for (size_t row = 0; row < n; row++) {
+		err = fill_column(c, rows, k, &columns[0], i, n);
+		for (size_t row = 0; row < n && k->desc; row++) {
 			struct hg_record *rec = (struct hg_record *)(rows + row * k->stride);
 
 			rec->kind = k->kind;
 			rec->machine = source->machine;
 			rec->stream = source->stream;
 		}
-		for (unsigned int f = 0; f < k->desc->nfields; f++)
-			join_planes(rows + ROW_HEAD_WORDS + f, k->stride,
-				    f < k->nfields ? columns[1 + f] : missing, k->count, i, n);
+		for (unsigned int f = 0; k->desc && f < k->desc->nfields && !err; f++)
+			err = fill_column(c, rows + ROW_HEAD_WORDS + f, k,
+					  f < k->nfields ? &columns[1 + f] : &missing, i, n);
 	}
+	for (unsigned int f = 0; f <= (k->desc ? k->nfields : 0) && !err; f++)
+		err = columns[f].nexceptions ? -EBADMSG : 0;
+	return err;
 }
 
 static int take_columns(struct hg_columns *c, struct hg_columns_kind *k, struct span *s,
 			const struct fields *fields, const struct hg_columns_source *source)
 {
 	struct column columns[1 + HG_CHUNK_FIELDS_MAX];
+	int err = 0;
 
-	for (unsigned int i = 0; i <= fields->stored; i++) {
-		columns[i].planes = fields->p[2 * i];
-		columns[i].p = span_take(s, (size_t)columns[i].planes * k->count);
-		if (!columns[i].p)
-			return -EBADMSG;
-	}
-	fill_rows(k, columns, source);
-	for (unsigned int f = 0; k->desc && f < k->nfields; f++) {
-		if (fields->p[1 + 2 * f] == HG_ENC_DELTA)
+	for (unsigned int i = 0; i <= fields->stored && !err; i++)
+		err = take_column(&columns[i], fields->p[2 * i], fields->p[1 + 2 * i], k->count, s);
+	if (!err)
+		err = fill_rows(c, k, columns, source);
+	for (unsigned int f = 0; k->desc && f < k->nfields && !err; f++) {
+		if (fields->p[2 + 2 * f] == HG_ENC_DELTA)
 			undo_delta(k->rows + ROW_HEAD_WORDS + f, k->stride, k->count);
 	}
-	return k->desc && k->keyed_fields ? undo_keyed(c, k) : 0;
+	return !err && k->desc && k->keyed_fields ? undo_keyed(c, k) : err;
 }
 
 static int kinds_reserve(struct hg_columns *c, size_t nkinds)
@@ -310,7 +357,7 @@ int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint3
 {
 	struct fields fields[HG_CHUNK_KINDS_MAX];
 	struct span s = {raw, size};
-	const uint8_t *head = span_take(&s, 1);
+	const uint8_t *head = span_take(&s, 9);
 	int err;
 
 	c->count = c->position = 0;
@@ -319,6 +366,7 @@ int hg_columns_open(struct hg_columns *c, const uint8_t *raw, size_t size, uint3
 	err = kinds_reserve(c, *head);
 	c->records = records;
 	c->nkinds = *head;
+	c->step = hg_get64(head + 1);
 	for (unsigned int k = 0; k < c->nkinds && !err; k++)
 		err = take_kind(c, &c->kinds[k], &s, &fields[k], source);
 	if (err)

@@ -34,6 +34,10 @@ struct hg_columns_encoder {
 	uint64_t *values;
 	size_t values_cap;
 	struct hg_links links;
+	/* Of the clock, see hg_steps.h; followed from chunk to chunk: clocks are slewed. 0: none. */
+	uint64_t step;
+	uint64_t *exceptions; /* values that are not in steps, column by column */
+	size_t exceptions_cap, nexceptions;
 	uint8_t *raw; /* result */
 	size_t raw_cap, raw_size;
 	/* Offsets in raw where the statistics of the bytes change: good ends of compression blocks. */
@@ -42,8 +46,8 @@ struct hg_columns_encoder {
 };
 
 void hg_columns_encoder_free(struct hg_columns_encoder *e);
-/* Encodes rows (at least one) into e->raw. 0 or -ENOMEM. */
-int hg_columns_encode(struct hg_columns_encoder *e, const struct hg_rows *rows);
+/* Encodes rows (at least one) into e->raw; steps: their clock is the one that e->step is of. 0 or -ENOMEM. */
+int hg_columns_encode(struct hg_columns_encoder *e, const struct hg_rows *rows, bool steps);
 
 /* Zigzag: small differences of either sign become small numbers. */
 static inline uint64_t hg_zigzag(uint64_t difference)
@@ -84,6 +88,7 @@ struct hg_columns {
 	size_t words_cap;
 	struct hg_columns_kind *kinds;
 	size_t nkinds, kinds_cap;
+	uint64_t step; /* HG_ENC_STEPS */
 	struct hg_links links;
 };
 

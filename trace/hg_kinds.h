@@ -571,6 +571,8 @@ enum hg_encoding {
 	HG_ENC_KEYED =
 		3, /* zigzag of the difference to this field in the chunk's last record of this kind
 			     with the same first field: totals of many tasks take turns */
+	HG_ENC_STEPS =
+		4, /* a time as a number of the clock's steps, see hg_steps.h: the writer chooses */
 };
 
 /* How a value is shown; not on disk. */

@@ -100,6 +100,11 @@ static int write_file_header(struct hg_sink *s)
 	return write_at(s->fd, bytes, sizeof(bytes), 0);
 }
 
+void hg_sink_step_set(struct hg_sink *s, uint64_t step)
+{
+	s->encoder.step = step;
+}
+
 /* First error only. The tail of the chunk that failed is cut off, so that the file ends whole. */
 static void fail(struct hg_sink *s, int err)
 {
@@ -209,7 +214,7 @@ static int write_job(struct hg_sink *s, struct hg_job *job)
 		return write_chunk(s, &job->header, job->bytes, job->bytes_size, NULL, 0);
 	if (!job->rows.records) /* only its lost count */
 		return write_chunk(s, &job->header, (const uint8_t *)"", 0, NULL, 0);
-	err = hg_columns_encode(&s->encoder, &job->rows);
+	err = hg_columns_encode(&s->encoder, &job->rows, !job->header.machine);
 	if (!err)
 		err = write_chunk(s, &job->header, s->encoder.raw, s->encoder.raw_size,
 				  s->encoder.seams, s->encoder.nseams);

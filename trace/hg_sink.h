@@ -45,6 +45,8 @@ void hg_sink_lock_init(pthread_mutex_t *lock);
 
 /* Takes fd, also on failure, and writes the file header that says "not finalised". 0 or -errno. */
 int hg_sink_open(int fd, const char *path, struct hg_sink **out);
+/* See hg_writer_step_set. */
+void hg_sink_step_set(struct hg_sink *s, uint64_t step);
 /* Takes job. Blocks while the queue is full. 0, or the first -errno of the thread: job is dropped. */
 int hg_sink_push(struct hg_sink *s, struct hg_job *job);
 /* First -errno of the thread, else 0. Cheap. */

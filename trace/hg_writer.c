@@ -260,6 +260,11 @@ int hg_writer_open(int fd, const char *path, struct hg_writer **out)
 	return 0;
 }
 
+void hg_writer_step_set(struct hg_writer *w, uint64_t step)
+{
+	hg_sink_step_set(w->sink, step);
+}
+
 int hg_writer_string(struct hg_writer *w, const char *text, size_t length, uint32_t *id_out)
 {
 	hg_autofree char *cut = NULL;

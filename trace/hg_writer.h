@@ -33,6 +33,11 @@ struct hg_writer_stats {
 int hg_writer_open(int fd, const char *path, struct hg_writer **out);
 
 /*
+ * The host's times go in such steps (hg_steps.h), as far as is known: they take less room then. Before the first record.
+ */
+void hg_writer_step_set(struct hg_writer *w, uint64_t step);
+
+/*
  * Interns a string (any bytes, at most 64 KiB: longer ones are cut and end in "..."); 0 is
  * the empty string's id. The same bytes give the same id, until 16 MiB of distinct strings are
  * remembered: then they are forgotten, and a string that comes again gets a second id. 0 or -errno.

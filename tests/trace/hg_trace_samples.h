@@ -26,6 +26,7 @@
 #include "base/hg_log.h"
 #include "trace/hg_format.h"
 #include "trace/hg_reader.h"
+#include "trace/hg_steps.h"
 #include "trace/hg_writer.h"
 
 /* xorshift64*: the same numbers on every machine. */
@@ -111,6 +112,20 @@ static inline void sample_record(uint64_t *seed, uint16_t kind, uint64_t time_ns
 	*out = (struct hg_record){.time_ns = time_ns, .kind = kind};
 	for (unsigned int f = 0; f < desc->nfields; f++)
 		out->f[f] = sample_value(seed);
+}
+
+/* Puts the record's times on the steps of a clock, most of them. */
+static inline void sample_step(uint64_t *seed, uint64_t step, struct hg_record *rec)
+{
+	uint64_t now = (rec->time_ns << HG_STEPS_SHIFT) / step + 1;
+
+	rec->time_ns = now * step >> HG_STEPS_SHIFT;
+	if (rec->kind == HG_KIND_SOFTIRQ && sample_random(seed) % 16) {
+		uint64_t then = now - HG_MIN(now, sample_random(seed) % 500);
+
+		rec->f[HG_SOFTIRQ_DUR] = rec->time_ns - (then * step >> HG_STEPS_SHIFT);
+		rec->f[HG_SOFTIRQ_SPAN] = rec->f[HG_SOFTIRQ_DUR];
+	}
 }
 
 static inline bool sample_equal(const struct hg_record *a, const struct hg_record *b)

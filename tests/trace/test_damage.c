@@ -21,6 +21,7 @@ struct original {
 	struct sample_list want; /* in the cursor's order */
 	struct hg_chunk_info *chunks;
 	size_t nchunks;
+	uint64_t step; /* of the clock, 0: none; then most records are softirqs of two CPUs */
 	char names[STRINGS + 1][32]; /* by id */
 };
 
@@ -35,10 +36,16 @@ static void write_original(struct original *o, uint64_t seed, size_t n, size_t p
 
 	assert_int_equal(hg_writer_open(dup(o->fd), "original", &w), 0);
 	assert_int_equal(hg_writer_blob(w, HG_CHUNK_ENVIRONMENT, 0, 0, "{}", 2), 0);
+	hg_writer_step_set(w, o->step);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t stream = streams[sample_random(&seed) % STREAMS];
 		uint16_t kind = hg_kinds[sample_random(&seed) % hg_kinds_count].kind;
 		struct hg_record rec;
+
+		if (o->step && sample_random(&seed) % 8) {
+			stream = streams[STREAMS - 1 - i % 2];
+			kind = HG_KIND_SOFTIRQ;
+		}
 
 		if (i * STRINGS / n != (i + 1) * STRINGS / n) {
 			snprintf(o->names[1 + i * STRINGS / n], sizeof(o->names[0]), "name %zu",
@@ -51,6 +58,8 @@ static void write_original(struct original *o, uint64_t seed, size_t n, size_t p
 		}
 		time += 1 + sample_random(&seed) % 1000;
 		sample_record(&seed, kind, time, &rec);
+		if (o->step)
+			sample_step(&seed, o->step, &rec);
 		/* No record of the test looks like the reader's own. */
 		if (kind == HG_KIND_LOSS && rec.f[HG_LOSS_PROBE] == HG_LOSS_DAMAGE)
 			rec.f[HG_LOSS_PROBE] = 0;
@@ -64,12 +73,13 @@ static void write_original(struct original *o, uint64_t seed, size_t n, size_t p
 	assert_int_equal(hg_writer_close(w), 0);
 }
 
-static void original_make(struct original *o, uint64_t seed, size_t n, size_t per_round)
+static void original_make_steps(struct original *o, uint64_t seed, size_t n, size_t per_round,
+				uint64_t step)
 {
 	const struct hg_chunk_info *chunks;
 	struct hg_reader *r;
 
-	*o = (struct original){.fd = memfd_create("hg-damage", MFD_CLOEXEC)};
+	*o = (struct original){.fd = memfd_create("hg-damage", MFD_CLOEXEC), .step = step};
 	assert_true(o->fd >= 0);
 	snprintf(o->path, sizeof(o->path), "/proc/self/fd/%d", o->fd);
 	write_original(o, seed, n, per_round);
@@ -81,6 +91,11 @@ static void original_make(struct original *o, uint64_t seed, size_t n, size_t pe
 	assert_non_null(o->chunks);
 	memcpy(o->chunks, chunks, o->nchunks * sizeof(*chunks));
 	hg_reader_close(r);
+}
+
+static void original_make(struct original *o, uint64_t seed, size_t n, size_t per_round)
+{
+	original_make_steps(o, seed, n, per_round, 0);
 }
 
 static void original_free(struct original *o)
@@ -455,16 +470,13 @@ static void mutate(uint64_t *seed, uint8_t *bytes, size_t size)
 	}
 }
 
-static void mutated_with_right_checksum(void **state)
+static void mutate_chunks(struct original *o, uint64_t seed)
 {
 	static uint8_t raw[HG_CHUNK_RAW_MAX + 64];
-	uint64_t seed = 15;
-	struct original o;
 
-	original_make(&o, 16, 4000, 500);
 	for (unsigned int i = 0; i < 1000; i++) {
-		size_t c = sample_random(&seed) % o.nchunks, size, raw_size;
-		const uint8_t *chunk = o.bytes + o.chunks[c].offset;
+		size_t c = sample_random(&seed) % o->nchunks, size, raw_size;
+		const uint8_t *chunk = o->bytes + o->chunks[c].offset;
 		hg_autofree uint8_t *bytes = NULL;
 		struct hg_chunk_header h;
 
@@ -476,7 +488,7 @@ static void mutated_with_right_checksum(void **state)
 		if (i % 3 == 0) { /* the compressed bytes */
 			memcpy(raw, chunk + HG_CHUNK_HEADER_SIZE, h.stored_size);
 			mutate(&seed, raw, h.stored_size);
-			bytes = replace_chunk(&o, c, NULL, 0, raw, h.stored_size, &size);
+			bytes = replace_chunk(o, c, NULL, 0, raw, h.stored_size, &size);
 		} else {
 			raw_size = chunk_raw(chunk, &h, raw, sizeof(raw));
 			assert_int_equal(raw_size, h.raw_size);
@@ -485,20 +497,54 @@ static void mutated_with_right_checksum(void **state)
 				raw_size += sample_random(&seed) % 32;
 			else if (i % 10 == 1)
 				raw_size -= sample_random(&seed) % 32;
-			bytes = replace_chunk(&o, c, raw, raw_size, NULL, 0, &size);
+			bytes = replace_chunk(o, c, raw, raw_size, NULL, 0, &size);
 		}
-		check_mutation(&o, bytes, size);
+		check_mutation(o, bytes, size);
 	}
+}
+
+static void mutated_with_right_checksum(void **state)
+{
+	struct original o;
+
+	original_make(&o, 16, 4000, 500);
+	mutate_chunks(&o, 15);
+	original_free(&o);
+}
+
+static bool has_steps(const struct original *o)
+{
+	static uint8_t raw[HG_CHUNK_RAW_MAX];
+
+	for (size_t c = 0; c < o->nchunks; c++) {
+		const uint8_t *chunk = o->bytes + o->chunks[c].offset;
+		struct hg_chunk_header h;
+
+		assert_int_equal(hg_chunk_header_unpack(chunk, &h), 0);
+		if (h.type == HG_CHUNK_RECORDS &&
+		    chunk_raw(chunk, &h, raw, sizeof(raw)) == h.raw_size && hg_get64(raw + 1))
+			return true;
+	}
+	return false;
+}
+
+static void mutated_steps_with_right_checksum(void **state)
+{
+	struct original o;
+
+	original_make_steps(&o, 26, 4000, 800, (UINT64_C(10) << HG_STEPS_SHIFT) + 12345);
+	assert_true(has_steps(&o));
+	mutate_chunks(&o, 25);
 	original_free(&o);
 }
 
 /* Where the last kind's descriptor begins, in a payload that is right. */
 static size_t last_descriptor(const uint8_t *raw)
 {
-	size_t at = 1;
+	size_t at = 9;
 
 	for (unsigned int k = 1; k < raw[0]; k++)
-		at += 8 + 2 * (size_t)raw[at + 6];
+		at += 9 + 2 * (size_t)raw[at + 6];
 	return at;
 }
 
@@ -526,7 +572,7 @@ static void other_kinds_and_fields(void **state)
 		raw_size = chunk_raw(chunk, &h, raw, sizeof(raw));
 		at = last_descriptor(raw);
 		count = hg_get32(raw + at + 2);
-		end = at + 8 + 2 * (size_t)raw[at + 6];
+		end = at + 9 + 2 * (size_t)raw[at + 6];
 		assert_true(oracle_decode(raw, raw_size, &h, &before));
 		if (i % 3 == 0) {
 			hg_put16(raw + at, 60000);
@@ -702,6 +748,7 @@ int main(void)
 		cmocka_unit_test(bytes_taken_out_of_the_middle),
 		cmocka_unit_test(chunk_inside_a_chunk_is_none),
 		cmocka_unit_test(mutated_with_right_checksum),
+		cmocka_unit_test(mutated_steps_with_right_checksum),
 		cmocka_unit_test(other_kinds_and_fields),
 		cmocka_unit_test(mutated_strings_with_right_checksum),
 		cmocka_unit_test(mutated_headers_with_right_checksum),
