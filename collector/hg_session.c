@@ -301,6 +301,13 @@ static int environment_read(const struct hg_session *s, char **text_out)
 	return 0;
 }
 
+static int writer_open(void *arg)
+{
+	struct hg_session *s = arg;
+
+	return hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
+}
+
 /* The writer's thread starts after privileges are given up, so that it has no more than we have. */
 static int writer_start(struct hg_session *s)
 {
@@ -319,9 +326,7 @@ static int writer_start(struct hg_session *s)
 	if (err)
 		return err;
 	session_lanes_sampling_set(s->lanes, s->sampling);
-	session_priority_prefer(true);
-	err = hg_writer_open(HG_TAKE_FD(s->output.fd), s->opts->output, &s->writer);
-	session_priority_prefer(false);
+	err = session_priority_prefer(writer_open, s);
 	session_priority_raise();
 	if (err)
 		return err;

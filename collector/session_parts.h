@@ -56,8 +56,11 @@ int session_privilege_switch_only(void);
 int session_privilege_netns_only(void);
 /* Lets the calling thread, and none that it starts, run before ordinary ones: rings do not wait. Best effort. */
 void session_priority_raise(void);
-/* For threads that the caller starts while it is on: before what has the usual priority, after what is urgent. */
-void session_priority_prefer(bool on);
+/*
+ * Calls fn in such a way that the threads it starts go before what has the usual priority and after what is urgent,
+ * and cannot change that. Returns what fn does.
+ */
+int session_priority_prefer(int (*fn)(void *arg), void *arg);
 
 /* -- session_limits.c -- */
 

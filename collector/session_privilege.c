@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -151,27 +152,57 @@ int session_privilege_drop(void)
 	return err;
 }
 
-/* The rings are drained whatever runs; if the writer's thread has to share the CPUs with many, its queue runs full. */
-#define PREFERRED_NICE 10
-
-void session_priority_prefer(bool on)
-{
-	int nice = getpriority(PRIO_PROCESS, 0); /* of this thread; what the caller chose counts */
-
-	if (setpriority(PRIO_PROCESS, 0, on ? nice - PREFERRED_NICE : nice + PREFERRED_NICE))
-		hg_debug("no higher priority for writing: %s", strerror(errno));
-}
-
-void session_priority_raise(void)
+/* It is kept for the priorities alone. */
+static void nice_capability_drop(void)
 {
 	uint32_t words[_LINUX_CAPABILITY_U32S_3];
 	struct caps c;
 
-	round_robin_set();
-	if (caps_get(&c)) /* it had to be kept for this alone */
+	if (caps_get(&c))
 		return;
 	for (unsigned int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 		words[i] = c.data[i].permitted;
 	words[CAP_TO_INDEX(CAP_SYS_NICE)] &= ~CAP_TO_MASK(CAP_SYS_NICE);
 	caps_keep(words);
+}
+
+/* The rings are drained whatever runs; if the writer's thread has to share the CPUs with many, its queue runs full. */
+#define PREFERRED_NICE 10
+
+struct preferred {
+	int (*fn)(void *arg);
+	void *arg;
+	int err;
+};
+
+static void *preferred_run(void *arg)
+{
+	struct preferred *p = arg;
+	int nice = getpriority(PRIO_PROCESS, 0); /* what the caller chose counts */
+
+	if (setpriority(PRIO_PROCESS, 0, nice - PREFERRED_NICE))
+		hg_debug("no higher priority for writing: %s", strerror(errno));
+	nice_capability_drop();
+	p->err = p->fn(p->arg);
+	return NULL;
+}
+
+int session_priority_prefer(int (*fn)(void *arg), void *arg)
+{
+	struct preferred p = {.fn = fn, .arg = arg};
+	pthread_t thread;
+	int err;
+
+	/* A thread takes its starter's priority and capabilities: of a thread for this alone, just what it needs. */
+	err = -pthread_create(&thread, NULL, preferred_run, &p);
+	if (err)
+		return fn(arg);
+	pthread_join(thread, NULL);
+	return p.err;
+}
+
+void session_priority_raise(void)
+{
+	round_robin_set();
+	nice_capability_drop();
 }
