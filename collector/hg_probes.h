@@ -45,6 +45,7 @@ struct hg_probes_opts {
 	/* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
 	size_t ring_bytes_cpu;
 	uint32_t tasks_max;   /* lanes alive at once that the kernel side remembers; 0 = 32768 */
+	bool packets;	      /* the probe netdev: two programs a packet */
 	uint32_t sample_hz;   /* samples of what runs, a second and CPU; 0 = none, at most 10000 */
 	uint32_t drop_one_in; /* tests only: the switch probe drops 1 in N silently; 0 = none */
 	struct hg_probes_observer observer;
@@ -53,7 +54,8 @@ struct hg_probes_opts {
 struct hg_probe_status {
 	const char *name; /* as after -e: "sched_switch" */
 	bool attached;
-	const char *why; /* one sentence if not */
+	bool unasked;	 /* the options do without it */
+	const char *why; /* one sentence if not attached */
 };
 
 /* Memory that the rings of all CPUs take; ring_bytes_cpu as in hg_probes_opts. */
@@ -112,7 +114,7 @@ int hg_probes_cost_write(struct hg_probes *p, struct hg_writer *w, uint64_t now_
 /* Of all probes together, while statistics were on. */
 uint64_t hg_probes_cost_ns(const struct hg_probes *p);
 
-/* PROBE records: names of ids. Called once, after attach. */
+/* PROBE records: names of ids, of all that the options ask for. Called once, after attach. */
 int hg_probes_describe(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns);
 
 const struct hg_probe_status *hg_probes_status(const struct hg_probes *p, size_t *n_out);

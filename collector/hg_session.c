@@ -170,7 +170,7 @@ static void missing_probes_warn(const struct hg_session *s)
 	const struct hg_probe_status *status = hg_probes_status(s->probes, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (!status[i].attached)
+		if (!status[i].attached && !status[i].unasked)
 			hg_warn("recording without probe %s: %s", status[i].name,
 				status[i].why ? status[i].why : "it is not attached");
 	}
@@ -183,6 +183,7 @@ static int probes_start(struct hg_session *s)
 		.cgroups = s->opts->cgroups_count,
 		.ring_bytes_cpu = s->opts->ring_bytes_cpu,
 		.drop_one_in = s->opts->drop_one_in,
+		.packets = s->opts->all,
 		.sample_hz = SAMPLE_HZ,
 		.observer = session_lanes_observer(s->lanes),
 	};

@@ -184,6 +184,20 @@ static bool is_shortage(int rc)
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EAGAIN;
 }
 
+/* What the options do without; why not. */
+static bool row_unasked(const struct hg_probes *p, const struct hg_probe_row *row, char *why,
+			size_t size)
+{
+	if (row->id == HG_P_SAMPLE && !p->opts.sample_hz)
+		snprintf(why, size, "no samples are asked for");
+	else if (row->id == HG_P_NETDEV && !p->opts.packets)
+		snprintf(why, size,
+			 "packets are counted with -a only; the kernel's own counters are read");
+	else
+		return false;
+	return true;
+}
+
 int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
 {
 	int rc;
@@ -193,7 +207,8 @@ int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
 		char why[HG_WHY_BYTES];
 
 		p->status[row->id].name = row->name;
-		if (row_missing(btf, row, why, sizeof(why)) ||
+		p->status[row->id].unasked = row_unasked(p, row, why, sizeof(why));
+		if (p->status[row->id].unasked || row_missing(btf, row, why, sizeof(why)) ||
 		    (row->id == HG_P_SAMPLE && (!only || only == HG_P_SAMPLE) &&
 		     hg_probes_sample_prepare(p, why, sizeof(why))))
 			row_leave_out(p, row, why);

@@ -31,10 +31,6 @@ int hg_probes_sample_prepare(struct hg_probes *p, char *why, size_t size)
 	uint64_t begin[HG_SPIN_RANGES], end[HG_SPIN_RANGES];
 	int rc = 0;
 
-	if (!p->opts.sample_hz) {
-		snprintf(why, size, "no samples are asked for");
-		return -ENOENT;
-	}
 	if (!p->symbols)
 		rc = hg_symbols_load(&p->symbols);
 	if (rc) {

@@ -130,7 +130,11 @@ int hg_probes_describe(struct hg_probes *p, struct hg_writer *w, uint64_t now_ns
 		const struct hg_probe_status *status = &p->status[hg_probe_rows[i].id];
 		struct hg_record rec = {.time_ns = now_ns, .kind = HG_KIND_PROBE};
 		uint32_t name, why = 0;
-		int rc = hg_writer_string(w, status->name, strlen(status->name), &name);
+		int rc;
+
+		if (status->unasked)
+			continue;
+		rc = hg_writer_string(w, status->name, strlen(status->name), &name);
 
 		if (!rc && status->why)
 			rc = hg_writer_string(w, status->why, strlen(status->why), &why);

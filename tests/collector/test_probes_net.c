@@ -140,7 +140,7 @@ static void sums_take(const struct recording *r, uint64_t *rx_out, uint64_t *wor
 static void test_veth(void **state)
 {
 	struct child child = child_start(frames_send, NULL);
-	struct hg_probes_opts opts = {0};
+	struct hg_probes_opts opts = {.packets = true};
 	uint64_t processed, rx, work;
 	struct recording r;
 	int status;
