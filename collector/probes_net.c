@@ -65,7 +65,6 @@ static int napi_write(struct hg_writer *w, struct hg_netdev *dev, uint32_t cpu,
 	rec.f[HG_NAPI_POLLS] = seen->polls;
 	rec.f[HG_NAPI_WORK] = seen->work;
 	rec.f[HG_NAPI_FULL] = seen->full;
-	rec.f[HG_NAPI_BUSY_NS] = seen->busy_ns;
 	return hg_writer_record(w, 0, HG_STREAM_SAMPLER, &rec);
 }
 

@@ -95,8 +95,10 @@ HG_INLINE void hg_cgroup_queue(struct hg_task *e, struct task_struct *t)
 	else
 		cpu = BPF_CORE_READ(oldcpu, cpu);
 	c = hg_cpu_of(cpu);
-	if (c && c->cur_key == (u64)t)
+	if (c && c->cur_key == (u64)t) {
 		c->cur_role = e->role;
+		c->cur_target = e->target;
+	}
 	if (!(e->role & HG_ROLE_LEVEL0))
 		hg_queue_leave(e);
 	else if (!state && !BPF_CORE_READ(t, on_cpu))

@@ -254,9 +254,9 @@ _Static_assert(offsetof(struct hg_ring_area, data) % 64 == 0, "data is aligned")
 struct hg_net_dev {
 	u64 key; /* network namespace's inode << 32 | ifindex; 0: free */
 	u64 rx_packets, rx_bytes, tx_packets, tx_bytes;
-	u64 polls, work, full, busy_ns;
+	u64 polls, work, full;
 	char name[16];
-	u64 pad;
+	u64 pad[2];
 };
 #define HG_NET_DEVS   128 /* a power of two */
 #define HG_NET_PROBES 8	  /* places that a device can have */
@@ -345,23 +345,25 @@ struct hg_cpu {
 	u8 busy; /* the ring or pending is being changed: an interrupt uses the side ring */
 	u8 side_busy;
 	u8 bell_rung;
-	u8 pad;
+	u8 cur_target; /* beside cur_role */
 	u64 sirq_start_ns, irq_start_ns, irq_exit_ns;
 	u64 sirq_irq_ns; /* irq time inside the softirq that runs */
-	u64 napi_end_ns; /* last poll */
+	u64 tail_seen;	 /* of the ring; read again only when it seems full */
+	u64 events;
 	struct hg_pending pending;
 
 	struct hg_lock_wait spins[HG_SPINS_MAX];
 	u32 spins_open, pad2;
 
-	u64 tail_seen; /* of the ring; read again only when it seems full */
-	u64 events, dropped;
+	u64 dropped;
 	u64 lost[HG_P_COUNT];
 	u64 lost_since_ns[HG_P_COUNT]; /* the first that the collector has not seen; it writes 0 */
 
 	s32 queued __attribute__((aligned(64))); /* level 0 lanes that wait for this CPU */
 	s32 pad3[15];
 };
+_Static_assert(offsetof(struct hg_cpu, pending) == 128,
+	       "what each softirq needs is in two cache lines");
 _Static_assert(sizeof(struct hg_cpu) % 64 == 0, "CPUs do not share a cache line");
 
 /*

@@ -34,35 +34,48 @@ HG_INLINE bool hg_socket_serves(struct sock *sk)
 	return bucket && bucket->fastreuse >= 0;
 }
 
-HG_INLINE struct hg_messages *hg_messages_of_current(void)
+/* The CPU knows who runs on it, but where a switch was hidden from tracepoints. */
+HG_INLINE struct hg_messages *hg_messages_of_current(struct hg_cpu *c)
 {
 	u64 key = bpf_get_current_task();
-	struct hg_task *e = bpf_map_lookup_elem(&hg_tasks, &key);
 	u32 slot = HG_MESSAGES_OF_OTHERS;
+	struct hg_task *e;
 
-	if (e && e->role & HG_ROLEF_TARGET)
-		slot = e->target;
+	if (c->cur_key == key) {
+		if (c->cur_role & HG_ROLEF_TARGET)
+			slot = c->cur_target;
+	} else {
+		e = bpf_map_lookup_elem(&hg_tasks, &key);
+		if (e && e->role & HG_ROLEF_TARGET)
+			slot = e->target;
+	}
 	return bpf_map_lookup_elem(&hg_message_totals, &slot);
 }
 
-/* The CPU knows the role of who runs on it: all but members are done with here. */
-HG_INLINE bool hg_message_wanted(void)
+/* The CPU, if a member runs on it: all others are done with here. */
+HG_INLINE struct hg_cpu *hg_message_wanted(void)
 {
 	u32 cpu;
 	struct hg_cpu *c = hg_cpu_this(&cpu);
 
-	return c && c->cur_role & (HG_ROLEF_TARGET | HG_ROLEF_ALL) &&
-	       !(c->cur_role & HG_ROLEF_CLIENT);
+	if (!c || !(c->cur_role & (HG_ROLEF_TARGET | HG_ROLEF_ALL)) ||
+	    c->cur_role & HG_ROLEF_CLIENT)
+		return NULL;
+	return c;
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(hg_sock_send, struct sock *sk, int bytes, int flags)
 {
 	struct hg_messages *m;
+	struct hg_cpu *c;
 
-	if (bytes <= 0 || !hg_message_wanted() || !hg_socket_serves(sk))
+	if (bytes <= 0)
 		return 0;
-	m = hg_messages_of_current();
+	c = hg_message_wanted();
+	if (!c || !hg_socket_serves(sk))
+		return 0;
+	m = hg_messages_of_current(c);
 	if (m) {
 		m->sent++;
 		m->sent_bytes += bytes;
@@ -75,10 +88,14 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(hg_sock_recv, struct sock *sk, int bytes, int flags)
 {
 	struct hg_messages *m;
+	struct hg_cpu *c;
 
-	if (bytes <= 0 || flags & MSG_PEEK || !hg_message_wanted() || !hg_socket_serves(sk))
+	if (bytes <= 0 || flags & MSG_PEEK)
 		return 0;
-	m = hg_messages_of_current();
+	c = hg_message_wanted();
+	if (!c || !hg_socket_serves(sk))
+		return 0;
+	m = hg_messages_of_current(c);
 	if (m) {
 		m->received++;
 		m->received_bytes += bytes;

@@ -89,15 +89,12 @@ int BPF_PROG(hg_netif_receive_skb, struct sk_buff *skb)
 	return 0;
 }
 
-/* Only within NET_RX is it known when the poll began: with the softirq, or where the last one ended. */
 SEC("tp_btf/napi_poll")
 int BPF_PROG(hg_napi_poll, struct napi_struct *napi, int work, int budget)
 {
 	struct net_device *dev = napi->dev;
-	u64 key = hg_net_key(dev), now;
+	u64 key = hg_net_key(dev);
 	struct hg_net_dev *d;
-	struct hg_cpu *c;
-	u32 cpu;
 
 	if (!(u32)key)
 		key = HG_NET_KEY_BACKLOG;
@@ -108,13 +105,6 @@ int BPF_PROG(hg_napi_poll, struct napi_struct *napi, int work, int budget)
 	d->work += work;
 	if (work >= budget && budget)
 		d->full++;
-	c = hg_cpu_this(&cpu);
-	if (c && c->sirq_vec == 3 + 1) { /* NET_RX_SOFTIRQ */
-		now = bpf_ktime_get_ns();
-		d->busy_ns += now - (c->napi_end_ns > c->sirq_start_ns ? c->napi_end_ns
-								       : c->sirq_start_ns);
-		c->napi_end_ns = now;
-	}
 	return 0;
 }
 

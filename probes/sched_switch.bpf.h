@@ -162,6 +162,7 @@ int BPF_PROG(hg_sched_switch, bool preempt, struct task_struct *prev, struct tas
 out:
 	c->cur_lane = next_idle ? HG_LANE_IDLE : ne && ne->announced ? ne->lane : HG_LANE_NONE;
 	c->cur_role = ne ? ne->role : 0;
+	c->cur_target = ne ? ne->target : 0;
 	if (state & TASK_DEAD && pe) {
 		if (pe->announced) {
 			struct hg_ev_exit ex = {.time_ns = now,

@@ -38,6 +38,7 @@ HG_INLINE void hg_seed_state(struct hg_seed_record *rec, struct task_struct *t, 
 		c = hg_cpu_of(rec->cpu);
 		if (c && c->cur_key == (u64)t) {
 			c->cur_role = e->role;
+			c->cur_target = e->target;
 			c->cur_lane = e->lane;
 		}
 		return;

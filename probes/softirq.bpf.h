@@ -74,6 +74,22 @@ HG_INLINE void hg_interval_add(struct hg_cpu *c, u32 cpu, const struct hg_pendin
 	c->busy = 0;
 }
 
+/* A long one joins no run: straight into the ring. */
+HG_INLINE void hg_softirq_emit(struct hg_cpu *c, u32 cpu, u32 lane, u32 vec, u64 now)
+{
+	struct hg_ev_softirq ev;
+
+	ev.time_ns = now;
+	ev.type = HG_EV_SOFTIRQ;
+	ev.ctx = c->sirq_ctx;
+	ev.vec = vec;
+	ev.lane = lane;
+	ev.dur_ns = ev.span_ns = now - c->sirq_start_ns;
+	ev.count = 1;
+	ev.nr = 0;
+	hg_emit(c, cpu, &ev, sizeof(ev), HG_P_SOFTIRQ, now);
+}
+
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(hg_softirq_entry, u32 vec)
 {
@@ -97,7 +113,7 @@ int BPF_PROG(hg_softirq_exit, u32 vec)
 	u64 now = bpf_ktime_get_ns();
 	struct hg_pending one;
 	struct hg_cpu *c;
-	u64 own_ns;
+	u64 dur_ns, own_ns;
 	u32 cpu;
 
 	c = hg_cpu_this(&cpu);
@@ -107,8 +123,8 @@ int BPF_PROG(hg_softirq_exit, u32 vec)
 	/* The next vector of the same irq_exit() follows at once. */
 	if (c->sirq_ctx == HG_CTX_SOFTIRQ_IRQ)
 		c->irq_exit_ns = now;
-	one.dur_ns = now - c->sirq_start_ns;
-	own_ns = one.dur_ns - c->sirq_irq_ns;
+	dur_ns = now - c->sirq_start_ns;
+	own_ns = dur_ns - c->sirq_irq_ns;
 	c->softirq_ns += own_ns;
 	if (c->cur_idle)
 		c->idle_irq_ns += own_ns;
@@ -119,8 +135,13 @@ int BPF_PROG(hg_softirq_exit, u32 vec)
 		hg_loss_count(c, HG_P_SOFTIRQ, now);
 		return 0;
 	}
+	if (dur_ns >= HG_SHORT_NS) {
+		hg_softirq_emit(c, cpu, one.lane, vec, now);
+		return 0;
+	}
 	one.first_ns = c->sirq_start_ns;
 	one.last_ns = now;
+	one.dur_ns = dur_ns;
 	one.count = 1;
 	one.nr = 0;
 	one.lock = 0;

@@ -360,7 +360,6 @@ enum { /* NAPI: polls on one CPU for one device, counted by the probes, only whe
 	HG_NAPI_POLLS,
 	HG_NAPI_WORK,  /* packets */
 	HG_NAPI_FULL,  /* polls that used up their budget: more was waiting */
-	HG_NAPI_BUSY_NS, /* in NET_RX softirqs only: threaded and busy polls are the task's own time */
 };
 
 enum { /* CPU_SAMPLE: a member that runs when the clock of its CPU ticks */
