@@ -38,6 +38,29 @@ record -p "$thread" -d 0.5 -o c.hgt
 check "a thread's id: whole" whole c.hgt
 check "a thread's id: the process" at_least "$(grep -c '^role [0-9]* 1$' facts)" 4
 
+# What the kernel's locks, disks, devices and the clock tell of the target, as dump shows it. The writers share a pipe's mutex.
+mkfifo shared
+record -o e.hgt -- sh -c 'cat shared >/dev/null & for i in 1 2 3; do dd if=/dev/zero of=shared bs=1M count=300 2>/dev/null & done
+	dd if=/dev/zero of=block bs=64k count=20 oflag=direct 2>/dev/null; wait'
+check "kernel: whole" whole e.hgt
+dumped() { "$HOURGLASS" dump e.hgt --kind "$1" | grep -c "$2"; }
+if [ "$(nproc)" -gt 1 ]; then
+	check "kernel: waits for a mutex" at_least "$(dumped contention 'lane=[0-9]*\[dd\].*flags=0x2')" 1
+else
+	echo "skip: a second CPU is missing for waits on a mutex"
+fi
+check "kernel: samples in the kernel" at_least "$(dumped cpu_sample '\[dd\] where=[23]')" 1
+case $(findmnt -no SOURCE -T .) in
+/dev/*)
+	check "kernel: writes" at_least "$(dumped block_io 'op=1 .*bytes=65536 .*\[dd\]')" 20
+	check "kernel: their device" at_least "$(dumped blockdev 'name="[a-z]')" 1
+	;;
+*) echo "skip: $dir is on no block device" ;;
+esac
+check "kernel: packets are not counted" at_least 0 "$(dumped netdev_totals .)"
+record -a -d 1.3 -o f.hgt -- sh -c '(echo x >/dev/udp/127.0.0.1/9) 2>/dev/null || bash -c "for i in 1 2 3; do echo x >/dev/udp/127.0.0.1/9; done"'
+check "kernel: packets of all" at_least "$("$HOURGLASS" dump f.hgt --kind netdev | grep -c 'name="lo"')" 1
+
 # Progress, only on a terminal
 if command -v script >/dev/null; then
 	TERM=xterm script -qec "$HOURGLASS record -o d.hgt -a -d 1.6" /dev/null >terminal.out </dev/null
