@@ -40,6 +40,18 @@ def percent(value):
     return "%.1f %%" % (100 * value)
 
 
+def rate(value, unit):
+    """Bits have a prefix in the text."""
+    if not unit.startswith("bit") or value < 1000:
+        return "%.1f %s" % (value, unit)
+    prefix = ""
+    for prefix in "kMGT":
+        value /= 1000
+        if value < 999.995:
+            break
+    return "%.2f %s%s" % (value, prefix, unit)
+
+
 def figures(report):
     """What the text must show of a report."""
     v = report["verdict"]
@@ -54,9 +66,9 @@ def figures(report):
     yield "%s/%s" % (v["class"], v["cause"]) if v["cause"] else "VERDICT: " + v["class"]
     t = report["throughput"]
     if t is not None and "\x1b" not in t["unit"]:
-        yield "%.1f %s" % (t["value"], t["unit"])
+        yield rate(t["value"], t["unit"])
         if report["efficiency"]["per_cpu"] is not None:
-            yield "%.1f %s per busy CPU" % (report["efficiency"]["per_cpu"], t["unit"])
+            yield rate(report["efficiency"]["per_cpu"], t["unit"]) + " per busy CPU"
     for w in report["what_if"]:
         if w["gain_at_most"] is not None:
             yield "at most +%.1f %%" % (100 * w["gain_at_most"])
