@@ -392,6 +392,8 @@ static int session_begin(struct hg_session *s)
 	s->begin_ns = hg_now_ns();
 	if (!err)
 		err = session_mark(s, HG_MARK_BEGIN, 0);
+	if (!err && s->opts->duration_s > 0)
+		err = session_loop_end_after(s, s->opts->duration_s);
 	if (err || !s->client)
 		return err;
 	err = session_mark(s, HG_MARK_CLIENT_START, (uint64_t)hg_client_pid(s->client));

@@ -236,19 +236,21 @@ static int timer_open(double seconds, bool periodic)
 
 static int timers_watch(struct hg_session *s)
 {
-	int err = 0;
+	int err;
 
 	s->drain_fd = timer_open(DRAIN_PERIOD_MS / 1e3, true);
 	s->tick_fd = timer_open(TICK_PERIOD_MS / 1e3, true);
 	if (s->drain_fd < 0 || s->tick_fd < 0)
 		return HG_MIN(s->drain_fd, s->tick_fd);
-	if (s->opts->duration_s > 0) {
-		s->end_fd = timer_open(s->opts->duration_s, false);
-		err = s->end_fd < 0 ? s->end_fd : watch(s, s->end_fd, SOURCE_END, 0);
-	}
-	if (!err)
-		err = watch(s, s->drain_fd, SOURCE_DRAIN, 0);
+	err = watch(s, s->drain_fd, SOURCE_DRAIN, 0);
 	return err ? err : watch(s, s->tick_fd, SOURCE_TICK, 0);
+}
+
+/* From the recording's begin on: the samples before it can take a while. */
+int session_loop_end_after(struct hg_session *s, double seconds)
+{
+	s->end_fd = timer_open(seconds, false);
+	return s->end_fd < 0 ? s->end_fd : watch(s, s->end_fd, SOURCE_END, 0);
 }
 
 static int targets_watch(struct hg_session *s)

@@ -200,6 +200,7 @@ uint64_t session_own_cpu_ns(void);
 
 /* Makes the timers and the set of what is waited for. */
 int session_loop_open(struct hg_session *s);
+int session_loop_end_after(struct hg_session *s, double seconds);
 void session_loop_close(struct hg_session *s);
 /* Until recording is to end: sets result->end_reason. 0 or -errno of the writer. */
 int session_loop_record(struct hg_session *s);

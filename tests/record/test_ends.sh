@@ -21,7 +21,7 @@ record -o b.hgt -a -d 0.7
 check "SECS: exit code 0" rc_is 0
 check "SECS: whole" whole b.hgt
 check "SECS: said" ended_by $END_SECS
-check "SECS: its time" at_least "$(seconds)" 690
+check "SECS: its time" at_least "$(seconds)" 700
 check "-a: everything is recorded" fact '^role [0-9]* 8$'
 
 for signal in INT TERM HUP; do
