@@ -38,10 +38,11 @@ record -p "$thread" -d 0.5 -o c.hgt
 check "a thread's id: whole" whole c.hgt
 check "a thread's id: the process" at_least "$(grep -c '^role [0-9]* 1$' facts)" 4
 
-# What the kernel's locks, disks, devices and the clock tell of the target, as dump shows it. The writers share a pipe's mutex.
+# What the kernel's locks, disks, devices and the clock tell of the target, as dump shows it. The writers share a pipe's mutex,
+# and one open file, whose mutex is held while the disk writes: that one waits however busy the CPUs are.
 mkfifo shared
 record -o e.hgt -- sh -c 'cat shared >/dev/null & for i in 1 2 3; do dd if=/dev/zero of=shared bs=1M count=300 2>/dev/null & done
-	dd if=/dev/zero of=block bs=64k count=20 oflag=direct 2>/dev/null; wait'
+	{ for i in 1 2 3; do dd if=/dev/zero bs=64k count=20 oflag=direct 2>/dev/null & done; wait; } >block; wait'
 check "kernel: whole" whole e.hgt
 dumped() { "$HOURGLASS" dump e.hgt --kind "$1" | grep -c "$2"; }
 if [ "$(nproc)" -gt 1 ]; then
