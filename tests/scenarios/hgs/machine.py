@@ -4,6 +4,7 @@
 Everything carries this process's id in its name and is removed by that name; processes are ended by their pid.
 """
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -154,6 +155,9 @@ class Network:
         if done.returncode and rate_mbit:
             raise Skip(f"{' '.join(args)}: {done.stderr.strip()}")
 
+    def inode(self, end):
+        return os.stat(f"/run/netns/{self.names[end]}").st_ino
+
     def enter(self, end):
         return ["nsenter", f"--net=/run/netns/{self.names[end]}"]
 
@@ -279,6 +283,63 @@ class Process:
                 self.popen.wait()
         if self.popen.stdout:
             self.popen.stdout.close()
+
+
+class Container(Process):
+    """A program in a container of its own: PID, mount and network namespace, a control group with or without a quota.
+
+    Its file system holds the program and its libraries, nothing else. network: that of /run/netns, as a pod has it that
+    others have set up; None: a new one, which has lo only. pid is the program's in this PID namespace.
+    """
+
+    WEIGHT = 262144  # as that of CpuGroups: other load on the machine does not count
+
+    def __init__(self, argv, directory, groups, network=None, quota_us=None, period_us=100000, ready="port:"):
+        self.runtime = next((r for r in ("runc", "crun") if shutil.which(r)), None)
+        if not self.runtime:
+            raise Skip("neither runc nor crun is installed")
+        self.name, self.bundle = f"hgs-{os.getpid()}-box", os.path.join(directory, f"box-{os.getpid()}")
+        shutil.rmtree(self.bundle, ignore_errors=True)
+        self._fill(argv[0])
+        self._specify(["/bin/program", *argv[1:]], network, quota_us and {"quota": quota_us, "period": period_us})
+        try:
+            super().__init__([self.runtime, "run", "--bundle", self.bundle, self.name], groups, ready=ready)
+            state = subprocess.run([self.runtime, "state", self.name], capture_output=True, text=True, check=True)
+            self.pid = json.loads(state.stdout)["pid"]
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            self._remove()
+            raise Skip(f"{self.runtime} starts no container here: {error}") from error
+
+    def _fill(self, program):
+        root = f"{self.bundle}/rootfs"
+        for name in ("bin", "proc", "dev", "sys"):
+            os.makedirs(f"{root}/{name}")
+        shutil.copy(program, f"{root}/bin/program")
+        libraries = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        for path in (word for word in libraries.split() if word.startswith("/")):
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, root + path)
+
+    def _specify(self, argv, network, bandwidth):
+        subprocess.run([self.runtime, "spec", "--bundle", self.bundle], check=True)
+        with open(f"{self.bundle}/config.json") as file:
+            spec = json.load(file)
+        spec["process"].update(terminal=False, args=argv)
+        linux = spec["linux"]
+        linux["cgroupsPath"] = f"/{self.name}"
+        linux.setdefault("resources", {})["cpu"] = {"shares": self.WEIGHT, **(bandwidth or {})}
+        if network:
+            next(n for n in linux["namespaces"] if n["type"] == "network")["path"] = f"/run/netns/{network}"
+        with open(f"{self.bundle}/config.json", "w") as file:
+            json.dump(spec, file)
+
+    def _remove(self):
+        subprocess.run([self.runtime, "delete", "--force", self.name], capture_output=True)
+        shutil.rmtree(self.bundle, ignore_errors=True)
+
+    def close(self):
+        self._remove()
+        super().close()
 
 
 def tree(pid):

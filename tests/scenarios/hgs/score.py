@@ -31,7 +31,7 @@ def truth(plan, running, client_argv):
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
         "path": {"names": ["sockets", "TCP"]},
         "disk": {"names": [os.path.basename(running.machine.disk.loop or "none")]},
-        "link": {"names": ["eth0 in netns "]},
+        "link": {"names": [f"eth0 in netns {running.network.inode(plan.base.shaper['end'])}" if plan.base.shaper else None]},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},
     }.get(plan.subject)
 

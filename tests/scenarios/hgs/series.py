@@ -186,6 +186,24 @@ def link_shaper(rng, cpus):
     return Plan(base, base.but(shaper=None), "net", "link-shaper", "no token bucket", "link")
 
 
+def container_shaper(rng, cpus):
+    plan = link_shaper(rng, cpus)
+    shaper = plan.base.shaper | {"end": 0}  # in the container's own namespace
+    return dataclasses.replace(plan, base=plan.base.but(container=True, shaper=shaper),
+                               removed=plan.removed.but(container=True))
+
+
+def container_quota(rng, cpus):
+    plan = quota(rng, cpus)
+    return dataclasses.replace(plan, base=plan.base.but(container=True, limited=False),
+                               removed=plan.removed.but(container=True, limited=False))
+
+
+def container_serial(rng, cpus):
+    plan = serial_thread(rng, cpus)
+    return dataclasses.replace(plan, base=plan.base.but(container=True), removed=plan.removed.but(container=True))
+
+
 def rtt_window(rng, cpus):
     process, loops, workers, client, wire = names(rng, 5)
     options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(10, 60), "loops": 1,
@@ -303,6 +321,9 @@ SERIES = {
     "locking-rpc": locking_rpc,
     "relay": relay,
     "link-shaper": link_shaper,
+    "container-shaper": container_shaper,
+    "container-quota": container_quota,
+    "container-serial": container_serial,
     "rtt-window": rtt_window,
     "drops": drops,
     "disk-device": disk_device,

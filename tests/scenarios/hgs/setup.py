@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 
-from .machine import Network, Process, Skip, threads
+from .machine import Container, Network, Process, Skip, threads
 
 THROUGHPUT = re.compile(r"^(?:throughput:|Requests/sec:)\s*([0-9.]+)", re.M)
 
@@ -49,8 +49,9 @@ class Setup:
     client_cpus: str | None = None
     veth: bool = False
     limited: bool = False           # the server runs in a group of its own,
-    quota_percent: int | None = None  # with this quota, or none
+    quota_percent: int | None = None  # with this quota, or none; so does a container
     period_us: int = 100000
+    container: bool = False         # the server runs in one, whose group is the target; with veth it has the server's end
     hog: dict | None = None
     shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb
     wire: dict | None = None        # with veth: hg-wire with these options passes the frames
@@ -95,7 +96,7 @@ class Running:
     def __init__(self, machine, setup):
         self.machine, self.setup = machine, setup
         self.stack = contextlib.ExitStack()
-        self.cgroup = self.hog = self.relay = self.backend = self.wire = None
+        self.cgroup = self.box = self.hog = self.relay = self.backend = self.wire = None
         self.locks = []
         self.network = machine.wired if setup.wire else machine.network
 
@@ -164,11 +165,23 @@ class Running:
             self.stack.callback(self.machine.disk.close)
             prepare = self.machine.disk.join
             argv += [f"--sync-file={self.machine.disk.mount}/data"]
-        server = Process(argv, self.machine.groups, leaf, ready="port:", prepare=prepare)
+        server = (self._start_container(argv[len(prefix):]) if self.setup.container else
+                  Process(argv, self.machine.groups, leaf, ready="port:", prepare=prepare))
         self.stack.callback(server.close)
         self.locks = [int(line.split()[1], 16) for line in server.lines if line.startswith("lock:")]
         self.port = int(server.lines[-1].split()[1])
         return server
+
+    def _start_container(self, argv):
+        s = self.setup
+        box = Container(argv, self.machine.directory, self.machine.groups, self.network.names[0] if s.veth else None,
+                        s.quota_percent and s.period_us * s.quota_percent // 100, s.period_us)
+        self.box, self.cgroup = box.name, f"/{box.name}"
+        return box
+
+    def target_argv(self):
+        """What record is told to look at."""
+        return ["--cgroup", self.box] if self.box else ["-p", str(self.pid)]
 
     def _start_nginx(self, prefix, leaf):
         need("nginx", "wrk")
@@ -187,6 +200,8 @@ class Running:
         s, c, prefix = self.setup, self.setup.client, []
         if s.veth:
             prefix += self.network.enter(1)
+        elif s.container:
+            prefix += ["nsenter", f"--net=/proc/{self.pid}/ns/net"]
         if isinstance(s.server, Own):
             options = dict(c.options)
             if s.client_cpus:
