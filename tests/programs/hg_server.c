@@ -21,6 +21,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,6 +46,10 @@ struct request {
 	struct connection *connection;
 };
 
+/* Work whose time goes under one lock of the kernel, if all threads have the same object. */
+enum kernel_work { KERNEL_NONE, KERNEL_MMAP, KERNEL_PIPE, KERNEL_FILE, KERNEL_RANGES };
+static const char *const kernel_works[] = {"none", "mmap", "pipe", "file", "ranges"};
+
 static struct {
 	const char *address, *name, *thread, *worker;
 	enum model model;
@@ -58,6 +64,9 @@ static struct {
 	bool backend_locked;
 	const char *sync_file;
 	bool sync_append;
+	enum kernel_work kernel;
+	unsigned int kernel_times;
+	bool kernel_own;
 	cpu_set_t cpus;
 } opts = {.address = "127.0.0.1",
 	  .loops = 1,
@@ -65,6 +74,7 @@ static struct {
 	  .locks = 1,
 	  .size = 64,
 	  .lock_times = 1,
+	  .kernel_times = 1,
 	  .backend = "127.0.0.1"};
 
 static pthread_mutex_t locks[LOCKS_MAX];
@@ -92,6 +102,9 @@ enum {
 	OPT_BACKEND_LOCKED,
 	OPT_SYNC_FILE,
 	OPT_SYNC_APPEND,
+	OPT_KERNEL,
+	OPT_KERNEL_TIMES,
+	OPT_KERNEL_OWN,
 };
 
 static const struct argp_option options[] = {
@@ -115,6 +128,15 @@ static const struct argp_option options[] = {
 	 "Writes 4 KiB to a file of the thread, its number is appended, and waits for the disk", 0},
 	{"sync-append", OPT_SYNC_APPEND, "0|1", 0,
 	 "Behind the end of the file, not over what is there: that changes metadata (0)", 0},
+	{"kernel", OPT_KERNEL, "WORK", 0,
+	 "Per request: none, mmap (maps and unmaps a page), pipe (64 KiB through a pipe), file "
+	 "(writes 64 KiB to "
+	 "a file in memory), ranges (locks and unlocks a part of a file, with many parts locked) "
+	 "(none)",
+	 0},
+	{"kernel-times", OPT_KERNEL_TIMES, "N", 0, "How often a request does that (1)", 0},
+	{"kernel-own", OPT_KERNEL_OWN, "0|1", 0,
+	 "Each connection has a pipe or file of its own; with mmap it is a process (0)", 0},
 	{"locks", OPT_LOCKS, "N", 0, "Locks, one of them for each connection in turn (1)", 0},
 	{"size", 'z', "BYTES", 0, "Of request and response (64)", 0},
 	{"name", 'n', "COMM", 0, "Name of the process", 0},
@@ -134,6 +156,16 @@ static enum model model_parse(const char *text)
 	}
 	errno = 0;
 	die("--model: '%s' is not loop, connection or pool", text);
+}
+
+static enum kernel_work kernel_parse(const char *text)
+{
+	for (unsigned int i = 0; i < sizeof(kernel_works) / sizeof(kernel_works[0]); i++) {
+		if (!strcmp(text, kernel_works[i]))
+			return (enum kernel_work)i;
+	}
+	errno = 0;
+	die("--kernel: '%s' is not none, mmap, pipe, file or ranges", text);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -189,6 +221,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_SYNC_APPEND:
 		opts.sync_append = number(arg, "--sync-append") > 0;
+		break;
+	case OPT_KERNEL:
+		opts.kernel = kernel_parse(arg);
+		break;
+	case OPT_KERNEL_TIMES:
+		opts.kernel_times = (unsigned int)number(arg, "--kernel-times");
+		break;
+	case OPT_KERNEL_OWN:
+		opts.kernel_own = number(arg, "--kernel-own") > 0;
 		break;
 	case OPT_LOCKS:
 		opts.locks = (unsigned int)number(arg, "--locks");
@@ -372,6 +413,113 @@ static void serve_locked(struct connection *c)
 	}
 }
 
+/* What the work of one thread goes to: all threads', or its own. */
+struct kernel_object {
+	int fd;	     /* file, or the pipe's end to write to */
+	int read_fd; /* of the pipe */
+};
+
+static struct kernel_object kernel_shared;
+
+static struct kernel_object kernel_object_make(void)
+{
+	struct kernel_object o = {-1, -1};
+	int ends[2];
+
+	if (opts.kernel == KERNEL_PIPE) {
+		if (pipe2(ends, O_CLOEXEC))
+			die("pipe");
+		fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
+		o = (struct kernel_object){ends[1], ends[0]};
+	} else if (opts.kernel == KERNEL_FILE || opts.kernel == KERNEL_RANGES) {
+		o.fd = memfd_create("data", MFD_CLOEXEC);
+		if (o.fd < 0)
+			die("memfd_create");
+	}
+	return o;
+}
+
+static void range_lock(int fd, short type, unsigned int at)
+{
+	struct flock range = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at * 2, .l_len = 1};
+
+	if (fcntl(fd, F_SETLK, &range))
+		die("fcntl");
+}
+
+/* All threads of a process are one owner, so that nobody waits for a range: only for the list of them. */
+static void ranges_lock(int fd, unsigned int thread)
+{
+	enum { STANDING = 64 };
+	static _Thread_local bool stand;
+
+	for (unsigned int i = 0; i < STANDING && !stand; i++)
+		range_lock(fd, F_WRLCK, thread * 2 * STANDING + i);
+	stand = true;
+	range_lock(fd, F_WRLCK, thread * 2 * STANDING + STANDING);
+	range_lock(fd, F_UNLCK, thread * 2 * STANDING + STANDING);
+}
+
+/* What is written is read by whoever comes first: at least as much as all readers want is there. */
+static void pipe_pass(const struct kernel_object *o, char *block, size_t size)
+{
+	size_t got = 0;
+
+	if (write(o->fd, block, size) != (ssize_t)size)
+		die("write to a pipe");
+	while (got < size) {
+		ssize_t n = read(o->read_fd, block, size - got);
+
+		if (n <= 0)
+			die("read from a pipe");
+		got += (size_t)n;
+	}
+}
+
+static void page_map(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED || munmap(page, 4096))
+		die("mmap");
+}
+
+static void kernel_work(void)
+{
+	static atomic_uint threads;
+	static _Thread_local struct kernel_object own;
+	static _Thread_local const struct kernel_object *o;
+	static _Thread_local unsigned int thread;
+	static _Thread_local char block[65536];
+
+	if (!o) {
+		thread = atomic_fetch_add(&threads, 1);
+		if (opts.kernel_own)
+			own = kernel_object_make();
+		o = opts.kernel_own ? &own : &kernel_shared;
+	}
+	for (unsigned int i = 0; i < opts.kernel_times; i++) {
+		switch (opts.kernel) {
+		case KERNEL_NONE:
+			return;
+		case KERNEL_MMAP:
+			page_map();
+			break;
+		case KERNEL_PIPE:
+			pipe_pass(o, block, sizeof(block));
+			break;
+		case KERNEL_FILE:
+			if (pwrite(o->fd, block, sizeof(block), 0) != (ssize_t)sizeof(block))
+				die("write");
+			break;
+		case KERNEL_RANGES:
+			ranges_lock(o->fd, thread);
+			break;
+		}
+	}
+}
+
 /* What a request costs. */
 static void serve(struct connection *c)
 {
@@ -382,6 +530,8 @@ static void serve(struct connection *c)
 	if (!opts.backend_locked)
 		backend_call();
 	disk_write();
+	if (opts.kernel)
+		kernel_work();
 	response_write(c);
 }
 
@@ -495,11 +645,30 @@ static void start(void *(*run)(void *), void *arg, const char *name, unsigned in
 	pthread_detach(thread);
 }
 
+/* A connection with an address space of its own. */
+static void connection_fork(struct connection *c)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		connection_thread(c);
+		_exit(0);
+	}
+	connection_put(c);
+}
+
 static void connection_start(struct connection *c)
 {
 	/* c is the thread's once it runs */
 	unsigned int n = c->number;
 
+	if (opts.kernel == KERNEL_MMAP && opts.kernel_own) {
+		connection_fork(c);
+		return;
+	}
 	start(connection_thread, c, opts.thread, n);
 }
 
@@ -576,6 +745,8 @@ int main(int argc, char **argv)
 		pthread_mutex_init(&locks[i], NULL);
 		pthread_spin_init(&spinlocks[i], PTHREAD_PROCESS_PRIVATE);
 	}
+	kernel_shared = kernel_object_make();
+	signal(SIGCHLD, SIG_IGN);
 	listen_start();
 	if (opts.model == MODEL_CONNECTION)
 		serve_threads();

@@ -28,6 +28,7 @@ def truth(plan, running, client_argv):
         "competitor": {"tids": list(threads(running.hog.pid)) if running.hog else [],
                        "names": [plan.base.hog["name"]] if plan.base.hog else []},
         "lock": {"addresses": running.locks},
+        "klock": {"names": list(plan.caller)},
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
         "path": {"names": ["sockets", "TCP"]},
         "disk": {"names": [os.path.basename(running.machine.disk.loop or "none")]},

@@ -19,9 +19,10 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cpus, cgroup, competitor, lock, relay, link, path, disk, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, klock, relay, link, path, disk, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
+    caller: tuple = ()     # klock: one of these is in the name of the kernel's function that takes the lock
     chain: tuple = ()      # words that the verdict's chain must hold; a tuple of words: one of them
 
 
@@ -303,9 +304,34 @@ def user_spin(rng, cpus):
                 "a lock for each connection", None)
 
 
+def kernel_lock(rng, cpus, work, times, cause, removal, caller):
+    process, loops, client = names(rng, 3)
+    # mmap: connections become processes, whose address spaces are their own
+    options = {"model": "connection", "burn-us": rng.randrange(2, 8), "kernel": work, "kernel-times": times,
+               "name": process, "thread-name": loops}
+    base = Setup(Own(options), Client(rng.randrange(6, 13), 1, {"name": client}), client_cpus=maybe_pinned(rng, cpus),
+                 veth=rng.random() < 0.5)
+    return Plan(base, base.but(server={"options": {"kernel-own": 1}}), "locking", cause, removal, "klock", caller=caller)
+
+
+def kernel_sleep(rng, cpus):
+    work, times, removal, caller = rng.choice([
+        ("mmap", rng.randrange(60, 120), "a process for each connection", ("mmap", "munmap")),
+        ("file", rng.randrange(20, 40), "a file for each connection", ("write",)),
+        ("pipe", rng.randrange(15, 30), "a pipe for each connection", ("pipe",))])
+    return kernel_lock(rng, cpus, work, times, "kernel-sleep", removal, caller)
+
+
+def kernel_spin(rng, cpus):
+    return kernel_lock(rng, cpus, "ranges", rng.randrange(20, 50), "kernel-spin", "a file for each connection",
+                       ("lock",))
+
+
 # Causes that no detector proves yet: run by name only. A verdict other than inconclusive is wrong.
 PENDING = {
     "user-spin": user_spin,
+    "kernel-sleep": kernel_sleep,
+    "kernel-spin": kernel_spin,
 }
 
 SERIES = {
