@@ -82,6 +82,18 @@ static size_t command_count(const struct hg_client_format *format, const struct 
 	return n;
 }
 
+bool hg_client_command_known(const char *argument)
+{
+	struct words w;
+
+	words_split(&w, argument);
+	for (size_t i = 0; i < HG_ARRAY_SIZE(formats); i++) {
+		if (command_count(formats[i], &w))
+			return true;
+	}
+	return false;
+}
+
 /* The options of the format's command; none if it is called more than once: which run had which? */
 static void options_find(const struct hg_client_format *format, const struct words *w,
 			 struct hg_client_text *text)

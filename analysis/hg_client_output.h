@@ -53,6 +53,9 @@ void hg_client_output_parse(const struct hg_line *lines, size_t count, const cha
 /* Name of format i, for --client; NULL behind the last. */
 const char *hg_client_format_name(size_t i);
 
+/* Does a word of CMD's argument name a command whose output some format reads? For record, before the run. */
+bool hg_client_command_known(const char *argument);
+
 /* Why a --client-regex cannot be used ("has no group ..."), or NULL if it can: for record, before the run. */
 const char *hg_client_regex_check(const char *regex);
 void hg_client_result_clear(struct hg_client_result *r);

@@ -291,6 +291,18 @@ static void args_check(struct record_args *a)
 		usage_error(a, "--client-log needs the name of a file");
 }
 
+/* Is the client's output expected to tell the throughput? Then nothing needs to be counted in its place. */
+static bool client_tells(const struct hg_session_opts *s)
+{
+	if (s->client_log || s->client_name || s->client_regex)
+		return true;
+	for (char *const *word = s->command; word && *word; word++) {
+		if (hg_client_command_known(*word))
+			return true;
+	}
+	return false;
+}
+
 /* -- progress, only on a terminal -- */
 
 static bool progress_shown;
@@ -440,6 +452,7 @@ int hg_cmd_record(int argc, char **argv)
 		return a.failed;
 	a.session.pids = a.pids;
 	a.session.cgroups = a.cgroups;
+	a.session.client_tells = client_tells(&a.session);
 	if (!a.quiet && terminal_can_rewrite()) {
 		a.session.progress = progress_show;
 		hg_log_set(log_above, NULL);

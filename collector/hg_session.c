@@ -184,6 +184,7 @@ static int probes_start(struct hg_session *s)
 		.ring_bytes_cpu = s->opts->ring_bytes_cpu,
 		.drop_one_in = s->opts->drop_one_in,
 		.packets = s->opts->all,
+		.messages = !s->opts->client_tells,
 		.sample_hz = SAMPLE_HZ,
 		.observer = session_lanes_observer(s->lanes),
 	};

@@ -30,6 +30,7 @@ struct hg_session_opts {
 	const char *client_log;	  /* --client-log */
 	const char *client_name;  /* --client: format */
 	const char *client_regex; /* --client-regex */
+	bool client_tells;	  /* completed work: messages need not be counted */
 	char *const *command;	  /* CMD, NULL if none */
 	size_t ring_bytes_cpu;	  /* -m */
 	bool no_args;

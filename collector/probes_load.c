@@ -193,6 +193,10 @@ static bool row_unasked(const struct hg_probes *p, const struct hg_probe_row *ro
 	else if (row->id == HG_P_NETDEV && !p->opts.packets)
 		snprintf(why, size,
 			 "packets are counted with -a only; the kernel's own counters are read");
+	else if (row->id == HG_P_NAPI && !p->opts.packets)
+		snprintf(why, size, "polls are counted with -a only; their softirqs are recorded");
+	else if (row->id == HG_P_MESSAGE && !p->opts.messages)
+		snprintf(why, size, "the client's output tells the throughput");
 	else
 		return false;
 	return true;

@@ -498,6 +498,16 @@ static void hostile_lines(void **state)
 	hg_client_result_clear(&r);
 }
 
+static void commands_known_before_the_run(void **state)
+{
+	assert_true(hg_client_command_known("/usr/bin/wrk"));
+	assert_true(hg_client_command_known("for i in 1 2; do wrk -t1 http://h/ & done; wait"));
+	assert_true(hg_client_command_known("iperf3"));
+	assert_false(hg_client_command_known("work"));
+	assert_false(hg_client_command_known("wrk.log"));
+	assert_false(hg_client_command_known(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +518,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(skew_of_runs, reset, reset),
 		cmocka_unit_test_setup_teardown(key_value_lines, reset, reset),
 		cmocka_unit_test_setup_teardown(client_log_is_second, reset, reset),
+		cmocka_unit_test(commands_known_before_the_run),
 		cmocka_unit_test_setup_teardown(regex, reset, reset),
 		cmocka_unit_test_setup_teardown(regex_refused, reset, reset),
 		cmocka_unit_test_setup_teardown(several_runs, reset, reset),

@@ -22,6 +22,13 @@ check "lines: stamped when they came" at_least "$gap" 290
 check "the command is in the trace" fact "^client sh -c 'printf"
 check "its start and end too" fact '^client_end [0-9]* 0$'
 
+# messages are counted where nothing else is going to tell the throughput
+counts_messages() { "$HOURGLASS" dump --kind messages "$1" | grep -q messages; }
+check "messages: counted for a client of no known format" counts_messages b.hgt
+record -o m.hgt --client-regex 'done ([0-9]+)' -- sh -c 'sleep 0.5; echo done 5'
+no_messages() { ! counts_messages "$1"; }
+check "messages: not counted for one whose output is known" no_messages m.hgt
+
 record -o c.hgt -- sh -c 'exit 7'
 check "failure: exit code 1" rc_is 1
 check "failure: its code" says "sh ended with exit code 7"
