@@ -138,7 +138,10 @@ struct hg_attribution {
 #define HG_UTIL_POOL_MIN 0.93 /* /proc/stat counts ticks: an all-busy machine shows 95 to 100 % */
 #define HG_UTIL_IDLE_MAX 0.70 /* "nothing is saturated": room for 1.4 times the load */
 #define HG_SHARE_MIN	 0.20 /* below it the removal gains less than 1.25 times */
-#define HG_CPU_WAIT_MAX	 0.10 /* of the time: CPUs do not hold it back */
+#define HG_SPIN_MAX                                                                                \
+	HG_SHARE_MIN /* of the CPU time: whoever spins so much gains more by not spinning than HG_SHARE_MIN allows */
+#define HG_SPIN_SAMPLES_MIN 50	 /* one of them is 2 %: HG_SPIN_MAX is told from half of it */
+#define HG_CPU_WAIT_MAX	    0.10 /* of the time: CPUs do not hold it back */
 #define HG_JOURNAL_PART                                                                            \
 	0.5 /* of the waits for a device: a journal that ends so many sets the pace of the rest */
 #define HG_LITTLE_MIN 0.75 /* X * R / connections: the client's connections are all waiting */
@@ -189,6 +192,20 @@ extern const struct hg_detector hg_detector_none;
  * itself: the target may get its CPU at once all the same.
  */
 bool hg_case_refute_busy_cpus(const struct hg_attribution *a, struct hg_case *k);
+
+/*
+ * Part of its CPU time in which lanes of the target (lane NULL: all) spin in user space, by samples. unknown: too few
+ * samples.
+ */
+struct hg_spinning {
+	bool known;
+	double part;
+	uint64_t spins, samples;
+};
+struct hg_spinning hg_spinning_of(const struct hg_attribution *a, const struct hg_lane *lane);
+/* True, with a refutation added, if that is HG_SPIN_MAX or more: the CPU time is not work. */
+bool hg_case_refute_spinning(const struct hg_attribution *a, struct hg_case *k,
+			     const struct hg_lane *lane);
 
 /* The steps of attribution, in their order. */
 void hg_figures_make(struct hg_attribution *a);

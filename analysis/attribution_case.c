@@ -122,6 +122,39 @@ bool hg_case_refute_busy_cpus(const struct hg_attribution *a, struct hg_case *k)
 	return true;
 }
 
+struct hg_spinning hg_spinning_of(const struct hg_attribution *a, const struct hg_lane *lane)
+{
+	struct hg_spinning s = {0};
+
+	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
+		const struct hg_lane *l = &a->lanes[i];
+
+		if (lane ? l != lane : !hg_lane_is_target(l, a->level_all))
+			continue;
+		s.samples += l->samples;
+		s.spins += l->spins;
+	}
+	s.known = s.samples >= HG_SPIN_SAMPLES_MIN;
+	s.part = s.samples ? (double)s.spins / (double)s.samples : 0;
+	return s;
+}
+
+bool hg_case_refute_spinning(const struct hg_attribution *a, struct hg_case *k,
+			     const struct hg_lane *lane)
+{
+	struct hg_spinning s = hg_spinning_of(a, lane);
+
+	if (!s.known || s.part < HG_SPIN_MAX)
+		return false;
+	hg_case_refute(a, k,
+		       "%s in user space %.0f %% of the CPU time (%llu of %llu samples): "
+		       "it waits for a word in memory and does no work",
+		       lane ? hg_arena_printf(a->arena, "%s spins", hg_lane_label(a, lane))
+			    : "the target spins",
+		       100 * s.part, (unsigned long long)s.spins, (unsigned long long)s.samples);
+	return true;
+}
+
 const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *lane)
 {
 	const char *label = hg_arena_printf(a->arena, "%s (tid %u)", lane->name, lane->tid);

@@ -85,6 +85,8 @@ struct hg_lane {
 	uint64_t wakes_target, woken_by_target;
 	uint64_t cpu_ran_mask0; /* CPUs 0 to 63 on which it ran */
 	struct hg_series schedstat, times;
+	/* CPU_SAMPLE in the window; of them in a loop of user space that only waits for a word */
+	uint64_t samples, spins;
 };
 
 static inline uint64_t hg_lane_wall_ns(const struct hg_lane *l)
@@ -262,6 +264,20 @@ struct hg_lock {
 	uint32_t waiters; /* lanes that ever waited */
 };
 
+/* A word that threads of a process spin for in user space. */
+struct hg_spin_word {
+	uint32_t tgid;
+	uint64_t word;	       /* address; 0: not known, and what follows is of one loop */
+	uint64_t code_address; /* of the loop that was seen first */
+	const char *code;      /* file+offset of it; "" unknown */
+	bool takes; /* its loops change it by an atomic instruction, as one does to take a lock */
+	uint64_t samples, ns; /* of all threads that spin for it */
+	uint64_t *sub_ns;     /* [subwindows] */
+	uint32_t lanes;	      /* that ever did */
+	/* looks from outside: in all, with a value for which the loops wait, and for which it is not known */
+	uint64_t looks, looks_waits, looks_unknown;
+};
+
 struct hg_losses {
 	uint64_t total, damage; /* events; and chunks' worth of damage as records */
 	uint64_t by_probe[64];
@@ -310,6 +326,9 @@ size_t hg_model_messages(const struct hg_model *m, const struct hg_message_serie
 size_t hg_model_targets(const struct hg_model *m, const struct hg_model_target **out);
 size_t hg_model_locks(const struct hg_model *m,
 		      const struct hg_lock **out); /* most wait_ns first */
+size_t hg_model_spins(const struct hg_model *m, const struct hg_spin_word **out);
+/* The lane was seen to spin for it. */
+bool hg_model_spins_for(const struct hg_model *m, const struct hg_spin_word *w, uint32_t lane);
 /* By id: a hole in the ids is an entry with id 0. NULL-safe look-ups: hg_model_netns_find(), hg_model_link_find(). */
 size_t hg_model_netns(const struct hg_model *m, const struct hg_netns **out);
 size_t hg_model_links(const struct hg_model *m, const struct hg_link **out);

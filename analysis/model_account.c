@@ -15,6 +15,7 @@ static void lane_reset(struct hg_lane *l)
 	l->from_ns = l->to_ns = l->away_ns = 0;
 	l->switches = l->wakeups = l->migrations = l->missing_wakeups = 0;
 	l->cpu_ran_mask0 = 0;
+	l->samples = l->spins = 0;
 }
 
 int hg_account_prepare(struct hg_model *m)
@@ -42,7 +43,7 @@ int hg_account_prepare(struct hg_model *m)
 	m->session.events = 0;
 	m->losses.contradictions = 0;
 	hg_locks_reset(m);
-	return 0;
+	return hg_spins_reset(m);
 }
 
 /* The sub-window in which t lies; t in [from, to). */

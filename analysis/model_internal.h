@@ -46,6 +46,7 @@
 #define HG_PSI_MAX	  1024U
 #define HG_SOCKETS_MAX	  16384U
 #define HG_PROBES_MAX	  64U
+#define HG_SPINS_MAX	  4096U
 #define HG_SUBWINDOWS_MAX 1000U
 
 /* A wake onto an idle CPU takes some microseconds; only a longer wait beside an idle CPU is one that placement could have saved. */
@@ -79,6 +80,14 @@ struct hg_locks {
 	uint64_t *waiters; /* open addressing: (lock index << 32 | lane) + 1 */
 	size_t waiters_count, waiters_size;
 	struct hg_lock *sorted;
+};
+
+struct hg_spin_pair;
+struct hg_spins {
+	struct hg_spin_word *words;
+	size_t words_count, words_size;
+	uint32_t *by_id; /* [HG_SPINS_MAX + 1]: index + 1 */
+	struct hg_spin_pair *pairs;
 };
 
 /* A thread of the target was found in a system call. */
@@ -162,6 +171,7 @@ struct hg_model {
 	struct hg_network network;
 	struct hg_disks disks;
 	struct hg_locks locks;
+	struct hg_spins spins;
 	size_t samples; /* in all series */
 	uint32_t ticks; /* of the sampler, in the window */
 	struct hg_look *looks;
@@ -254,6 +264,13 @@ void hg_locks_end(struct hg_model *m, uint32_t lock, uint32_t lane, uint64_t sin
 void hg_locks_sample(struct hg_model *m, uint32_t lock, uint32_t tick);
 int hg_locks_finish(struct hg_model *m);
 void hg_locks_free(struct hg_model *m);
+
+/* model_spins.c: a SPIN, a SPIN_LOOK, a CPU_SAMPLE. 0 or -errno. */
+int hg_spins_define(struct hg_model *m, const struct hg_record *rec);
+void hg_spins_look(struct hg_model *m, const struct hg_record *rec);
+int hg_spins_reset(struct hg_model *m); /* before the samples are counted (again) */
+void hg_spins_sample(struct hg_model *m, const struct hg_record *rec);
+void hg_spins_free(struct hg_model *m);
 
 /* model_replay.c */
 int hg_model_replay_totals(struct hg_model *m);

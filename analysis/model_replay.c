@@ -548,6 +548,9 @@ static void on_cpu_record(struct hg_replay *r, const struct hg_record *rec, uint
 	case HG_KIND_AFFINITY:
 		on_affinity(r, rec);
 		break;
+	case HG_KIND_CPU_SAMPLE:
+		hg_spins_sample(r->m, rec);
+		break;
 	}
 }
 
@@ -570,10 +573,10 @@ static bool want_events(void *arg, uint16_t machine, uint32_t stream)
 	return machine == 0 && (stream == HG_STREAM_CONTROL || stream >= HG_STREAM_CPU0);
 }
 
-/* The sweep leaves the time of interrupts with running. */
+/* The sweep leaves the time of interrupts with running; samples are counted in totals. */
 static bool want_in_sweep(uint16_t kind)
 {
-	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ;
+	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ && kind != HG_KIND_CPU_SAMPLE;
 }
 
 /* 1, or 0 when no later record matters. */

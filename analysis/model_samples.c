@@ -405,6 +405,9 @@ static int on_sample(struct samples *s, const struct hg_record *rec)
 		count_tick(s, rec);
 		on_wait_sample(s, rec);
 		return 0;
+	case HG_KIND_SPIN_LOOK:
+		hg_spins_look(s->m, rec);
+		return 0;
 	case HG_KIND_TASK_TIMES:
 		return on_task_sample(m, rec);
 	case HG_KIND_CPU_BUSY:

@@ -223,6 +223,7 @@ void hg_probes_close(struct hg_probes *p)
 	hg_probes_net_free(p);
 	hg_probes_blockdev_free(p);
 	hg_stacks_free(&p->stacks);
+	hg_probes_spins_free(p);
 	hg_symbols_free(p->symbols);
 	free(p->definitions);
 	free(p);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/spin_loop.h"
 #include "trace/hg_kinds.h"
 #include "trace/hg_writer.h"
 
@@ -25,6 +26,14 @@ struct hg_task_info {
 };
 
 /* Told during drain and seed, in the session's thread. Any may be NULL. */
+/* A loop in user space in which a word is waited for: see collector/spin_loop.h. */
+struct hg_spin_seen {
+	uint32_t id; /* of its SPIN */
+	pid_t tgid;
+	struct hg_spin_code code;
+	struct hg_spin_loop loop;
+};
+
 struct hg_probes_observer {
 	void (*task_new)(void *arg, const struct hg_task_info *task); /* first sight */
 	/* it is, or becomes, a member: role != 0 */
@@ -35,6 +44,8 @@ struct hg_probes_observer {
 	void (*holder_seen)(void *arg, uint32_t waiter_lane, pid_t holder_tid);
 	/* lane without role ran where a level 0 lane was runnable */
 	void (*competitor_seen)(void *arg, uint32_t lane);
+	/* several samples have found threads in this loop; its word is known */
+	void (*spin_seen)(void *arg, const struct hg_spin_seen *spin);
 	void *arg;
 };
 

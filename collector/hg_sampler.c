@@ -22,7 +22,7 @@ static const struct sampler_ops *const table[] = {
 	&sampler_clock,	      &sampler_cpu_times, &sampler_schedstat, &sampler_cgroup,
 	&sampler_task_times,  &sampler_rss,	  &sampler_wait,      &sampler_softnet,
 	&sampler_disk,	      &sampler_psi,	  &sampler_netns,     &sampler_link,
-	&sampler_netns_stats, &sampler_socket,
+	&sampler_netns_stats, &sampler_socket,	  &sampler_word,
 };
 _Static_assert(HG_ARRAY_SIZE(table) <= HG_ARRAY_SIZE(((struct hg_sampler *)0)->state),
 	       "state is too small");
@@ -259,6 +259,11 @@ void hg_sampler_task_remove(struct hg_sampler *s, uint32_t lane)
 	HASH_FIND(hh, s->by_lane, &lane, sizeof(lane), task);
 	if (task)
 		task_free(s, task);
+}
+
+int hg_sampler_spin_add(struct hg_sampler *s, const struct hg_spin_seen *spin)
+{
+	return sampler_word_add(s, spin);
 }
 
 /* --- ticks --- */

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "collector/hg_netns.h"
+#include "collector/hg_probes.h"
 #include "trace/hg_writer.h"
 
 struct hg_sampler;
@@ -33,6 +34,8 @@ void hg_sampler_free(struct hg_sampler *s);
 int hg_sampler_task_add(struct hg_sampler *s, uint32_t lane, pid_t tid, pid_t tgid, uint32_t role);
 /* Takes the last sample that is still to be had (none after exit is no error). */
 void hg_sampler_task_remove(struct hg_sampler *s, uint32_t lane);
+/* Looks at the word that threads were found to spin for; at most 64 words. -ENOMEM. */
+int hg_sampler_spin_add(struct hg_sampler *s, const struct hg_spin_seen *spin);
 
 /*
  * Writes one sample of everything; records carry the time of their own read, at or after now_ns

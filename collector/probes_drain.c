@@ -79,6 +79,7 @@ static const struct event_row event_rows[HG_EV_COUNT] = {
 			   FIELD(hg_ev_sample, ctx), FIELD(hg_ev_sample, period_ns),
 			   FIELD(hg_ev_sample, stack)}},
 	[HG_EV_SAMPLE_STACK] = {0, 0, {{0, 0}}}, /* as a sample, see sample_take() */
+	[HG_EV_SAMPLE_CODE] = {0, 0, {{0, 0}}},	 /* likewise, see code_take() */
 	[HG_EV_BLOCK_IO] = {HG_KIND_BLOCK_IO,
 			    9,
 			    {FIELD(hg_ev_block_io, dev), FIELD(hg_ev_block_io, op),
@@ -368,6 +369,16 @@ static int sample_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 	return rc ? rc : record_write(w, HG_STREAM_CPU0 + cpu, &event_rows[HG_EV_SAMPLE], &sample);
 }
 
+/* The same with the loop that the code is, if it is one. */
+static int code_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
+		     const struct hg_ev_sample_code *ev)
+{
+	struct hg_ev_sample sample = ev->sample;
+	int rc = hg_probes_spin_take(p, ev, &sample);
+
+	return rc ? rc : record_write(w, HG_STREAM_CPU0 + cpu, &event_rows[HG_EV_SAMPLE], &sample);
+}
+
 static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 		      const struct hg_event_head *head)
 {
@@ -376,6 +387,8 @@ static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 
 	if (head->type == HG_EV_SAMPLE_STACK)
 		return sample_take(p, w, cpu, (const void *)head);
+	if (head->type == HG_EV_SAMPLE_CODE)
+		return code_take(p, w, cpu, (const void *)head);
 	rc = event_tell(p, w, head);
 	return rc || !row->kind ? rc : record_write(w, HG_STREAM_CPU0 + cpu, row, head);
 }

@@ -74,6 +74,8 @@ struct hg_probes {
 	struct bpf_link **sample_links; /* n_cpus, NULL where a CPU is offline */
 	struct hg_symbols *symbols;
 	struct hg_stacks stacks;
+	struct hg_spin *spins;
+	uint32_t n_spins;
 
 	struct hg_net_cpu *net; /* n_cpus, the kernel's, mapped */
 	size_t net_bytes;
@@ -118,6 +120,11 @@ void hg_probes_sample_detach(struct hg_probes *p);
 /* The id of a sample's stack; defines it at first sight. */
 int hg_probes_sample_stack(struct hg_probes *p, struct hg_writer *w,
 			   const struct hg_ev_sample_stack *ev, uint32_t *id_out);
+
+/* probes_spin.c: sets where and stack of the sample if its code waits for a word; defines the loop at first sight. */
+int hg_probes_spin_take(struct hg_probes *p, const struct hg_ev_sample_code *ev,
+			struct hg_ev_sample *sample);
+void hg_probes_spins_free(struct hg_probes *p);
 
 /* probes_block.c: defines a device at first sight. */
 int hg_probes_blockdev_define(struct hg_probes *p, struct hg_writer *w, uint32_t dev,

@@ -22,6 +22,7 @@ static const uint16_t event_bytes[HG_EV_COUNT] = {
 	[HG_EV_CONTENTION] = sizeof(struct hg_ev_contention),
 	[HG_EV_SAMPLE] = sizeof(struct hg_ev_sample),
 	[HG_EV_SAMPLE_STACK] = sizeof(struct hg_ev_sample_stack),
+	[HG_EV_SAMPLE_CODE] = sizeof(struct hg_ev_sample_code),
 	[HG_EV_BLOCK_IO] = sizeof(struct hg_ev_block_io),
 };
 

@@ -122,6 +122,8 @@ struct hg_sampler {
 	uint32_t netns_made, links_made; /* ids */
 	struct hg_netlink *netlink;
 
+	struct sampler_words *words; /* sampler_word.c */
+
 	void *state[16]; /* by row of the table of samplers */
 };
 
@@ -146,7 +148,8 @@ struct sampler_ops {
 
 extern const struct sampler_ops sampler_clock, sampler_cpu_times, sampler_schedstat,
 	sampler_task_times, sampler_cgroup, sampler_rss, sampler_wait, sampler_softnet,
-	sampler_disk, sampler_psi, sampler_netns, sampler_link, sampler_netns_stats, sampler_socket;
+	sampler_disk, sampler_psi, sampler_netns, sampler_link, sampler_netns_stats, sampler_socket,
+	sampler_word;
 
 /* Names the file and opens it if its class has a descriptor left. -ENOMEM only. */
 int sampler_file_init(struct hg_sampler *s, enum sampler_file_class class, struct sampler_file *f,
@@ -170,6 +173,9 @@ ssize_t sampler_file_read_whole_at(const struct sampler_file *f, char *buf, size
 /* When a namespace is closed. */
 void sampler_links_free(struct sampler_netns *ns);
 void sampler_sockets_free(struct sampler_netns *ns);
+
+/* sampler_word.c: a word to look at. -ENOMEM only. */
+int sampler_word_add(struct hg_sampler *s, const struct hg_spin_seen *spin);
 
 /* Writes a record of the sampler's stream. */
 int sampler_write(const struct sampler_pass *pass, const struct hg_record *rec);

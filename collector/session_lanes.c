@@ -144,6 +144,14 @@ static void on_competitor_seen(void *arg, uint32_t id)
 		lane_sample(arg, lane);
 }
 
+static void on_spin_seen(void *arg, const struct hg_spin_seen *spin)
+{
+	struct hg_lanes *l = arg;
+
+	if (l->sampling)
+		session_sampling_spin_add(l->sampling, spin);
+}
+
 static void lane_seen(struct hg_lanes *l, uint32_t id, uint32_t times)
 {
 	struct lane *lane = id ? lane_get(l, id) : NULL;
@@ -356,6 +364,7 @@ struct hg_probes_observer session_lanes_observer(struct hg_lanes *l)
 		.waker_seen = on_waker_seen,
 		.holder_seen = on_holder_seen,
 		.competitor_seen = on_competitor_seen,
+		.spin_seen = on_spin_seen,
 		.arg = l,
 	};
 }

@@ -118,6 +118,7 @@ void session_sampling_free(struct hg_sampling *s);
 void session_sampling_task_add(struct hg_sampling *s, uint32_t lane, pid_t tid, pid_t tgid,
 			       uint32_t role);
 void session_sampling_task_remove(struct hg_sampling *s, uint32_t lane);
+void session_sampling_spin_add(struct hg_sampling *s, const struct hg_spin_seen *spin);
 /* Asks for a sample of everything; asked again before it began, it is one. 0 or the writer's first -errno. */
 int session_sampling_tick(struct hg_sampling *s, struct hg_writer *w);
 /* The last one: of every task. */

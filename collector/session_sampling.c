@@ -16,6 +16,7 @@
 struct change {
 	uint32_t lane, role;
 	pid_t tid, tgid;
+	struct hg_spin_seen *spin; /* not NULL: a word to look at instead */
 };
 
 enum request { REQUEST_NONE, REQUEST_TICK, REQUEST_FINAL, REQUEST_STOP };
@@ -39,7 +40,10 @@ static void changes_apply(struct hg_sampling *s, const struct change *changes, s
 	for (size_t i = 0; i < count; i++) {
 		const struct change *c = &changes[i];
 
-		if (c->tid)
+		if (c->spin) {
+			hg_sampler_spin_add(s->sampler, c->spin);
+			free(c->spin);
+		} else if (c->tid)
 			hg_sampler_task_add(s->sampler, c->lane, c->tid, c->tgid, c->role);
 		else
 			hg_sampler_task_remove(s->sampler, c->lane);
@@ -120,8 +124,10 @@ int session_sampling_open(struct hg_netns_opener *netns, struct hg_sampling **ou
 	return 0;
 }
 
-static void change_add(struct hg_sampling *s, const struct change *change)
+static bool change_add(struct hg_sampling *s, const struct change *change)
 {
+	bool room;
+
 	pthread_mutex_lock(&s->lock);
 	if (s->changes_count == s->changes_max) {
 		size_t max = s->changes_max ? 2 * s->changes_max : 64;
@@ -132,10 +138,23 @@ static void change_add(struct hg_sampling *s, const struct change *change)
 			s->changes_max = max;
 		}
 	}
-	if (s->changes_count < s->changes_max) /* else there is no memory: it is not sampled */
+	room = s->changes_count < s->changes_max;
+	if (room) /* else there is no memory: it is not sampled */
 		s->changes[s->changes_count++] = *change;
 	pthread_cond_signal(&s->asked);
 	pthread_mutex_unlock(&s->lock);
+	return room;
+}
+
+void session_sampling_spin_add(struct hg_sampling *s, const struct hg_spin_seen *spin)
+{
+	hg_autofree struct hg_spin_seen *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return;
+	*copy = *spin;
+	if (change_add(s, &(struct change){.spin = copy}))
+		HG_TAKE_PTR(copy);
 }
 
 void session_sampling_task_add(struct hg_sampling *s, uint32_t lane, pid_t tid, pid_t tgid,
@@ -197,6 +216,8 @@ void session_sampling_free(struct hg_sampling *s)
 		hg_sampler_free(s->sampler);
 	pthread_cond_destroy(&s->asked);
 	pthread_mutex_destroy(&s->lock);
+	for (size_t i = 0; i < s->changes_count; i++)
+		free(s->changes[i].spin);
 	free(s->changes);
 	free(s);
 }

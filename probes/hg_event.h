@@ -73,6 +73,7 @@ enum hg_event_type {
 	HG_EV_SAMPLE = 15,
 	HG_EV_SAMPLE_STACK = 16,
 	HG_EV_BLOCK_IO = 17,
+	HG_EV_SAMPLE_CODE = 18,
 	HG_EV_COUNT
 };
 
@@ -131,6 +132,16 @@ struct hg_ev_sample {
 struct hg_ev_sample_stack {
 	struct hg_ev_sample sample; /* its stack is the collector's to set */
 	u64 ips[HG_STACK_DEPTH];    /* innermost first, 0 after the last */
+};
+
+/* In user space: what a loop that waits for a word is told from. */
+#define HG_SAMPLE_CODE_BYTES  64
+#define HG_SAMPLE_CODE_BEFORE 32 /* of them before the address */
+struct hg_ev_sample_code {
+	struct hg_ev_sample sample;
+	u64 ip;
+	u64 regs[16];		       /* ax cx dx bx sp bp si di r8 to r15 */
+	u8 code[HG_SAMPLE_CODE_BYTES]; /* a half that cannot be read is 0 */
 };
 
 struct hg_ev_block_io {
@@ -214,6 +225,7 @@ _Static_assert(sizeof(struct hg_ev_softirq) == 32, "a softirq is small");
 _Static_assert(sizeof(struct hg_ev_contention) == 56, "size of a wait for a lock");
 _Static_assert(sizeof(struct hg_ev_sample) == 24, "a sample is small");
 _Static_assert(sizeof(struct hg_ev_sample_stack) == 88, "size of a sample with a stack");
+_Static_assert(sizeof(struct hg_ev_sample_code) == 224, "size of a sample with code");
 _Static_assert(sizeof(struct hg_ev_block_io) == 56, "size of a request");
 _Static_assert(sizeof(struct hg_ev_migrate) == 24, "size of a migration");
 _Static_assert(sizeof(struct hg_ev_fork) == 24, "size of a fork");

@@ -232,7 +232,7 @@ struct unix_sock {
 
 /* struct bpf_perf_event_data: the registers are x86-64's struct pt_regs. Not the kernel's to relocate. */
 struct hg_perf_ctx {
-	u64 regs[16];
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 	u64 ip, cs, regflags, sp, ss;
 	u64 sample_period, addr;
 };
@@ -241,6 +241,7 @@ struct hg_perf_ctx {
 #define TASK_DEAD	     0x0080
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TS_COMPAT	     0x0002 /* thread_info.status: in a 32-bit system call */
+#define X86_USER_CS	     0x33   /* 64-bit code of user space */
 #define X86_ENOSYS	     38
 #define AF_UNIX		     1
 #define AF_INET		     2

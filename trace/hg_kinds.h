@@ -46,6 +46,7 @@ enum hg_kind {
 	HG_KIND_NETNS = 12,
 	HG_KIND_LINK = 13,
 	HG_KIND_NETDEV = 14,
+	HG_KIND_SPIN = 15,
 
 	/* Events of a CPU's stream. */
 	HG_KIND_SWITCH = 16,
@@ -83,6 +84,7 @@ enum hg_kind {
 	HG_KIND_NETNS_STATS = 67,
 	HG_KIND_NAPI = 68,
 	HG_KIND_MESSAGES = 69,
+	HG_KIND_SPIN_LOOK = 70,
 
 	/* HG_STREAM_CLIENT */
 	HG_KIND_LINE = 64,
@@ -145,6 +147,22 @@ enum { /* AFFINITY: seen when the lane became runnable, only when it changed */
 enum { /* BLOCKDEV: a block device, before its first BLOCK_IO */
 	HG_BLOCKDEV_DEV,  /* major << 20 | minor */
 	HG_BLOCKDEV_NAME, /* str: as in /sys/block, 0 unknown */
+};
+enum { /* SPIN: a loop in user space that does nothing but wait for a word in memory */
+	HG_SPIN_ID,    /* from 1 */
+	HG_SPIN_TGID,
+	HG_SPIN_CODE,  /* its lowest address */
+	HG_SPIN_WORD,  /* address; 0: not known, or the loop only pauses */
+	HG_SPIN_BYTES, /* of the word */
+	HG_SPIN_FLAGS, /* HG_SPINF_* */
+};
+#define HG_SPINF_TAKES  1 /* it changes the word by an atomic instruction, as one does to take a lock */
+#define HG_SPINF_PAUSES 2
+enum { /* SPIN_LOOK: the word, read by process_vm_readv */
+	HG_SPIN_LOOK_ID,    /* of SPIN */
+	HG_SPIN_LOOK_VALUE,
+	HG_SPIN_LOOK_WAITS, /* 1: the loop goes on with this value, 0: it ends, 2: not known */
+	HG_SPIN_LOOK_CODE,  /* str: file+offset of the loop by /proc/PID/maps, "" unknown */
 };
 enum { /* STACK: where in the kernel */
 	HG_STACK_ID,     /* from 1 */
@@ -367,12 +385,13 @@ enum { /* CPU_SAMPLE: a member that runs when the clock of its CPU ticks */
 	HG_CPU_SAMPLE_WHERE,  /* enum hg_sample_where */
 	HG_CPU_SAMPLE_CTX,    /* enum hg_wake_ctx: in an interrupt the lane only pays for it */
 	HG_CPU_SAMPLE_PERIOD, /* ns between samples: what one stands for */
-	HG_CPU_SAMPLE_STACK,  /* id of STACK, if it spins; else 0 */
+	HG_CPU_SAMPLE_STACK,  /* spins in the kernel: id of STACK; in user space: id of SPIN; else 0 */
 };
 enum hg_sample_where {
 	HG_SAMPLE_USER = 1,
 	HG_SAMPLE_KERNEL = 2,
 	HG_SAMPLE_SPINS = 3, /* in the kernel, in the slow path of a lock that spins */
+	HG_SAMPLE_USER_SPINS = 4, /* in user space, in a loop that only waits for a word */
 };
 
 enum { /* CPU_TIMES: /proc/stat, ns */

@@ -166,6 +166,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "were idle for %.1f %% of the time",
 			 100 * row->total_ns / a->wall_ns);
 	outside_check(a, k, &set, cpus);
+	hg_case_refute_spinning(a, k, NULL);
 }
 
 const struct hg_detector hg_detector_affinity = {

@@ -112,6 +112,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "CPU for %.1f %% of the time that counts",
 			 100 * sum / a->wall_ns);
 	evidence_split(a, k, names, n, sum);
+	hg_case_refute_spinning(a, k, NULL);
 	if (a->target_delay_out.known) {
 		k->c.saturation =
 			a->target_run_out.known &&

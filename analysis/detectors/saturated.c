@@ -10,8 +10,8 @@
 #define SPIN_BUSY_MIN 0.25 /* of the time: what spins less does not fill CPUs */
 
 /*
- * Threads that spin in user space for each other's locks keep CPUs busy as well, and more CPUs would not help them; states
- * and the kernel's accounts do not tell them from work. They need two busy threads, and the time is user time.
+ * Threads that spin in user space for each other's locks keep CPUs busy as well, and more CPUs would not help them. Without
+ * samples of the code that runs nothing tells them from work. They need two busy threads, and the time is user time.
  */
 static bool may_spin(const struct hg_attribution *a)
 {
@@ -32,6 +32,28 @@ static bool may_spin(const struct hg_attribution *a)
 		}
 	}
 	return busy >= 2 && user_ns >= system_ns;
+}
+
+/* By samples where there are some; what they cannot tell is a doubt. */
+static void spinning(const struct hg_attribution *a, struct hg_case *k)
+{
+	struct hg_spinning s = hg_spinning_of(a, NULL);
+
+	if (hg_case_refute_spinning(a, k, NULL))
+		return;
+	if (s.known) {
+		hg_case_evidence(a, k, false, true, s.part, HG_SPIN_MAX,
+				 "samples of the code that runs",
+				 "its threads do not spin for each other in loops that are known: "
+				 "%llu of %llu samples",
+				 (unsigned long long)s.spins, (unsigned long long)s.samples);
+		return;
+	}
+	k->doubted = may_spin(a);
+	if (k->doubted)
+		hg_case_evidence(a, k, false, false, NAN, NAN, "states and the kernel's accounts",
+				 "not excluded: threads that spin in user space for each other's "
+				 "locks look the same; a profile (perf record) tells");
 }
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
@@ -61,11 +83,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "several threads of the target wanted CPUs and none was idle for %.1f %% "
 			 "of the time",
 			 100 * row->total_ns / a->wall_ns);
-	k->doubted = may_spin(a);
-	if (k->doubted)
-		hg_case_evidence(a, k, false, false, NAN, NAN, "states and the kernel's accounts",
-				 "not excluded: threads that spin in user space for each other's "
-				 "locks look the same; a profile (perf record) tells");
+	spinning(a, k);
 	if (a->pool_out.known)
 		hg_case_evidence(a, k, true, a->pool_out.ratio >= HG_UTIL_POOL_MIN,
 				 a->pool_out.ratio, HG_UTIL_POOL_MIN, "/proc/stat",

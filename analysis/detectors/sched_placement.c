@@ -50,6 +50,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "while another one that they may use was idle for %.1f %% of the time",
 			 100 * share);
 	refute_locks(a, k);
+	hg_case_refute_spinning(a, k, NULL);
 	if (!a->target_delay_out.known || !a->pool_out.known) {
 		k->c.unknown_why = "no schedstat samples of the target, or none of /proc/stat";
 		return;

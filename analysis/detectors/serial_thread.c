@@ -44,6 +44,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 				 100 * run.ratio, run.span_s);
 	else
 		k->c.unknown_why = "no schedstat samples of the thread";
+	hg_case_refute_spinning(a, k, lane);
 	if (run.known && run.ratio < HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "the thread ran only %.0f %% of the time%s", 100 * run.ratio,
 			       lane->leaf_ns[HG_LEAF_THROTTLED] > lane->leaf_ns[HG_LEAF_RUNNING] / 4
