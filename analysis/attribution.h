@@ -29,8 +29,8 @@ enum hg_blame {
 	HG_BLAME_PLACEMENT, /* a lane waits behind target or client although another CPU that it may use is idle */
 	HG_BLAME_WAKE_LATENCY, /* a lane waits for an idle CPU to take it */
 	HG_BLAME_COMPETITOR, /* lane: it runs where a lane of the target waits; it is neither target nor client */
-	HG_BLAME_KSOFTIRQD, /* the same, for ksoftirqd */
-	HG_BLAME_QUOTA,	    /* throttled */
+	HG_BLAME_SOFTIRQ, /* CPU: it is full of softirqs, or ksoftirqd runs, and a lane waits for it or for what it receives */
+	HG_BLAME_QUOTA,	  /* throttled */
 	HG_BLAME_LOCK, /* lock index: waiters, and the holder runs or nobody of the target is active */
 	/* nobody of the target is active and nobody waits for a lock; by what ends it: */
 	HG_BLAME_CLIENT_BUSY,  /* the client's lane that sends next is running or runnable */
@@ -52,7 +52,7 @@ enum hg_blame {
 /* ns of each sub-window that are credited to one object of a blame. */
 struct hg_blame_row {
 	enum hg_blame blame;
-	uint64_t id; /* lane or lock index, 0 if the blame has no object */
+	uint64_t id; /* lane, lock index or CPU, 0 if the blame has no object */
 	double sub_ns[HG_SUBWINDOWS_MAX];
 	double total_ns;
 	uint64_t ended_target, ended_client; /* peer, relay: waits of these that it ended */
@@ -181,6 +181,7 @@ extern const struct hg_detector hg_detector_disk_journal;
 extern const struct hg_detector hg_detector_link_shaper;
 extern const struct hg_detector hg_detector_rtt_window;
 extern const struct hg_detector hg_detector_drops;
+extern const struct hg_detector hg_detector_softirq_one_cpu;
 extern const struct hg_detector hg_detector_vmm_io_thread;
 extern const struct hg_detector hg_detector_client_saturated;
 extern const struct hg_detector hg_detector_too_few;

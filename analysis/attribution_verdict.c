@@ -25,6 +25,7 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_link_shaper,
 	&hg_detector_rtt_window,
 	&hg_detector_drops,
+	&hg_detector_softirq_one_cpu,
 	&hg_detector_vmm_io_thread,
 	&hg_detector_client_saturated,
 	&hg_detector_too_few,
@@ -43,7 +44,7 @@ static const struct {
 	const char *text;
 } unjudged[] = {
 	{HG_BLAME_WAKE_LATENCY, "its threads wait for an idle CPU to take them"},
-	{HG_BLAME_KSOFTIRQD, "its threads wait for a CPU on which ksoftirqd runs"},
+	{HG_BLAME_SOFTIRQ, "it waits for the softirqs of a CPU"},
 	{HG_BLAME_NET_LATE, "what it or the client has sent is held on its way"},
 	{HG_BLAME_NET, "it waits for the network and the sender is not on this machine"},
 	{HG_BLAME_SERIAL_WAIT, "a thread sleeps on a timer and no other one is ready to serve"},

@@ -48,6 +48,12 @@ static inline bool hg_leaf_is_blocked(enum hg_leaf l)
 	return l >= HG_LEAF_BLOCKED_LOCK && l < HG_LEAVES;
 }
 
+/* It was woken by a softirq that nobody's own call ran: at the end of an interrupt, or in a thread for it. */
+static inline bool hg_wake_is_softirq(uint8_t ctx)
+{
+	return ctx == HG_CTX_SOFTIRQ_IRQ || ctx == HG_CTX_KSOFTIRQD || ctx == HG_CTX_NAPI_THREAD;
+}
+
 /* One outside sample; a series is sorted by time, values are running totals. */
 struct hg_sample {
 	uint64_t time_ns;
@@ -98,7 +104,10 @@ struct hg_cpu {
 	uint32_t cpu;
 	struct hg_series
 		proc_stat; /* a: busy (wall less idle and iowait, from an arbitrary start), b: steal */
-	struct hg_series probe_busy; /* CPU_BUSY: a: busy, b: switches */
+	struct hg_series proc_softirq; /* /proc/stat, ticks as ns; a: softirq, b: irq */
+	struct hg_series probe_busy;   /* CPU_BUSY: a: busy, b: switches */
+	/* CPU_BUSY: every softirq and interrupt, in ksoftirqd or whatever ran; a: softirq, b: irq */
+	struct hg_series probe_softirq;
 	uint64_t softirq_ns, irq_ns; /* events, in the window */
 	uint64_t softirq_vec_ns[10];
 	/* [subwindows] time in which a known lane other than idle ran on it */
@@ -246,6 +255,11 @@ struct hg_step {
 	 * only for SOFTIRQ_OWN); runnable: lane that runs on cpu now; 0 unknown
 	 */
 	uint32_t by;
+	/*
+	 * blocked: the softirq that will end it runs on this CPU, plus 1; 0: it is ended otherwise, or in the
+	 * call of a task (SOFTIRQ_OWN)
+	 */
+	uint32_t ended_on;
 	uint32_t holder; /* blocked.lock: lane that held the lock when the wait began, 0 unknown */
 	uint64_t object; /* blocked.lock: address; other system calls: first argument */
 };

@@ -211,7 +211,7 @@ static void wakes_count(struct hg_model *m, const struct hg_record *rec, uint32_
 	}
 }
 
-static void on_wakeup(struct hg_replay *r, const struct hg_record *rec)
+static void on_wakeup(struct hg_replay *r, const struct hg_record *rec, uint16_t cpu)
 {
 	uint64_t flags = rec->f[HG_WAKEUP_FLAGS], ctx = rec->f[HG_WAKEUP_CTX];
 	uint32_t lane = lane_of(r, rec->f[HG_WAKEUP_LANE]);
@@ -235,6 +235,8 @@ static void on_wakeup(struct hg_replay *r, const struct hg_record *rec)
 	/* In any other context the current task only happened to be there. */
 	if (waker != NO_LANE && (ctx == HG_CTX_TASK || ctx == HG_CTX_SOFTIRQ_OWN))
 		ender.by = waker;
+	else if (hg_wake_is_softirq(ender.ctx))
+		ender.softirq_cpu = cpu + 1;
 	hg_replay_set(r, lane, rec->time_ns, &ender,
 		      &(struct hg_enter){.state = flags & HG_WAKEUPF_THROTTLED ? HG_STATE_THROTTLED
 									       : HG_STATE_RUNNABLE,
@@ -527,7 +529,7 @@ static void on_cpu_record(struct hg_replay *r, const struct hg_record *rec, uint
 		on_switch(r, rec, (uint16_t)cpu);
 		break;
 	case HG_KIND_WAKEUP:
-		on_wakeup(r, rec);
+		on_wakeup(r, rec, (uint16_t)cpu);
 		break;
 	case HG_KIND_SOFTIRQ:
 	case HG_KIND_IRQ:

@@ -99,6 +99,7 @@ struct hg_ender {
 	uint8_t ctx; /* 0: nobody saw */
 	int vec;
 	uint32_t by;
+	uint32_t softirq_cpu; /* plus 1: it was a softirq there, in nobody's own call; or 0 */
 	bool idle_cpu;
 };
 

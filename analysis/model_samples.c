@@ -133,6 +133,10 @@ static int on_cpu_times(struct hg_model *m, const struct hg_record *rec)
 
 	if (!c)
 		return err;
+	err = hg_series_add(m, &c->proc_softirq, rec->time_ns, rec->f[HG_CPU_TIMES_SOFTIRQ],
+			    rec->f[HG_CPU_TIMES_IRQ]);
+	if (err)
+		return err;
 	/* Wall less idle and iowait: these are measured where the tick stops (get_cpu_idle_time_us()), while user, system
 	 * and the rest are counted in ticks on common configurations, and miss what begins and ends between them. */
 	busy = rec->time_ns - rec->f[HG_CPU_TIMES_IDLE] - rec->f[HG_CPU_TIMES_IOWAIT];
@@ -145,6 +149,10 @@ static int on_cpu_busy(struct hg_model *m, const struct hg_record *rec)
 	struct hg_cpu *c = hg_model_cpu_want(m, rec->f[HG_CPU_BUSY_CPU], &err);
 
 	if (!c)
+		return err;
+	err = hg_series_add(m, &c->probe_softirq, rec->time_ns, rec->f[HG_CPU_BUSY_SOFTIRQ],
+			    rec->f[HG_CPU_BUSY_IRQ]);
+	if (err)
 		return err;
 	return hg_series_add(m, &c->probe_busy, rec->time_ns, rec->f[HG_CPU_BUSY_BUSY],
 			     rec->f[HG_CPU_BUSY_SWITCHES]);

@@ -8,7 +8,7 @@
 #include "base/hg_base.h"
 #include "base/hg_log.h"
 
-/* hg_model.waits: leaf, context and the lane that ended it. */
+/* hg_model.waits: leaf, context and the lane that ended it, or its CPU plus 1 if hg_wake_is_softirq(). */
 #define WAIT_PACK(leaf, ctx, by) ((uint32_t)(leaf) | (uint32_t)(ctx) << 4 | (uint32_t)(by) << 8)
 #define WAIT_LEAF(w)		 ((enum hg_leaf)((w)&15))
 #define WAIT_CTX(w)		 ((uint8_t)((w) >> 4 & 15))
@@ -144,7 +144,7 @@ static void state_end(struct hg_replay *r, uint32_t lane, uint64_t t, const stru
 		return;
 	leaf = leaf_at_end(r, s, e, t);
 	if (s->wait != HG_WAIT_NONE)
-		r->m->waits[s->wait] = WAIT_PACK(leaf, e->ctx, e->by);
+		r->m->waits[s->wait] = WAIT_PACK(leaf, e->ctx, e->by | e->softirq_cpu);
 	if (s->state == HG_STATE_RUNNING)
 		hg_account_ran(r->m, lane, s->cpu, s->since_ns, t);
 	hg_account_add(r->m, lane, leaf, s->since_ns, t);
@@ -177,7 +177,10 @@ static void step_wait(const struct hg_replay *r, const struct hg_lane_state *s,
 		return;
 	}
 	step->ctx = WAIT_CTX(w);
-	step->by = WAIT_BY(w);
+	if (hg_wake_is_softirq(step->ctx))
+		step->ended_on = WAIT_BY(w);
+	else
+		step->by = WAIT_BY(w);
 	step->sysnr = s->sysnr;
 	step->object = s->object;
 	step->holder = s->holder;

@@ -38,6 +38,8 @@ const char *hg_cause_gloss(const char *class_name, const char *cause)
 		 "What was sent is lost, and connections stand still until it is sent again."},
 		{"net", "vmm-io-thread",
 		 "A thread that passes the traffic between client and target has no time left."},
+		{"net", "softirq-one-cpu",
+		 "The receive work of one CPU leaves it no time, while other CPUs have room."},
 		{"disk", "device", "The target waits for a disk that always has requests to do."},
 		{"disk", "journal",
 		 "The target waits for its file system to commit its journal, again and again."},

@@ -49,6 +49,35 @@ void hg_sweep_credit(struct hg_sweep *s, enum hg_blame blame, double ns)
 	hg_sweep_credit_row(s, s->plain[blame], ns);
 }
 
+/* Which moments they took is not replayed: they have their share in all of the lane's running time in the sub-window. */
+double hg_sweep_taken_part(const struct hg_sweep *s, const struct hg_sweep_lane *l)
+{
+	const struct hg_lane *lane = &s->lanes[l - s->ls];
+	const uint64_t *ns;
+	double taken;
+
+	if (!hg_sweep_cpu_full(s, l->cpu) || !lane->sub_ns)
+		return 0;
+	ns = lane->sub_ns[s->sub];
+	taken = (double)(ns[HG_LEAF_RUNNING_SOFTIRQ] + ns[HG_LEAF_RUNNING_IRQ]);
+	return taken > 0 ? taken / (taken + (double)ns[HG_LEAF_RUNNING]) : 0;
+}
+
+/* Of what a running lane earned, the part that the softirqs of a full CPU took from it goes to these. */
+static void settle_taken(struct hg_sweep *s, const struct hg_sweep_lane *l, double *single,
+			 double d[WHERES])
+{
+	double part = hg_sweep_taken_part(s, l);
+
+	if (part <= 0)
+		return;
+	hg_sweep_credit_row(s, hg_sweep_row(s, HG_BLAME_SOFTIRQ, l->cpu),
+			    part * (*single + d[WHERE_ALLOWED] + d[WHERE_OUTSIDE] + d[WHERE_NONE]));
+	*single *= 1 - part;
+	for (int w = 0; w < WHERES; w++)
+		d[w] *= 1 - part;
+}
+
 void hg_sweep_settle(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane)
 {
 	const struct hg_sweep_class *c = &s->classes[l->class_index];
@@ -60,6 +89,7 @@ void hg_sweep_settle(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane)
 	memcpy(l->seen, c->clock, sizeof(l->seen));
 	if (!l->target || !l->present || !hg_leaf_is_running(l->leaf))
 		return;
+	settle_taken(s, l, &single, d);
 	if (l->holds) {
 		hg_sweep_credit_row(s, s->lock_rows[l->holds - 1],
 				    single + d[WHERE_ALLOWED] + d[WHERE_OUTSIDE] + d[WHERE_NONE]);
@@ -208,6 +238,7 @@ static void enter(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane,
 	l->sysnr = step->sysnr;
 	l->cpu = step->cpu;
 	l->by = step->by;
+	l->ended_on = step->ended_on;
 	l->since_ns = s->now_ns;
 	if (l->woken_from && (!l->present || !hg_leaf_is_runnable(l->leaf)))
 		hg_sweep_lock_arrive(s, lane);

@@ -26,6 +26,7 @@ struct hg_sweep_lane {
 	int16_t sysnr;
 	uint16_t cpu;
 	uint32_t by;
+	uint32_t ended_on;   /* as hg_step.ended_on */
 	uint32_t lock;	     /* index + 1 of the lock that it waits for */
 	uint32_t holds;	     /* index + 1 of a lock with waiters that it holds */
 	uint32_t woken_from; /* index + 1 of the lock from which it was let go; until it runs */
@@ -41,6 +42,9 @@ struct hg_sweep_lane {
 	uint64_t idle_ns[HG_LEAVES];
 	uint64_t
 		idle_late_ns; /* of its waits for the network, those that nobody's own call ended */
+	/* in none of the above: it waited for a CPU that is full of softirqs, the last such one */
+	uint64_t idle_softirq_ns;
+	unsigned int idle_softirq_cpu;
 };
 
 struct hg_sweep_lock_key {
@@ -99,7 +103,8 @@ struct hg_sweep {
 	unsigned int queue_count;
 	/* busy share, in this sub-window, of the time without a known lane; and its logarithm */
 	double background[HG_SWEEP_CPUS_MAX], log_background[HG_SWEEP_CPUS_MAX];
-	bool where_known; /* of all classes; until some CPU's occupancy changes */
+	bool full[HG_SWEEP_CPUS_MAX]; /* of softirqs, in this sub-window */
+	bool where_known;	      /* of all classes; until some CPU's occupancy changes */
 	unsigned int sub;
 	uint64_t now_ns, sub_end_ns;
 	unsigned int running, runnable, throttled;
@@ -120,6 +125,8 @@ struct hg_blame_row *hg_sweep_row(struct hg_sweep *s, enum hg_blame blame, uint6
 /* Credits ns of the current sub-window; row may be NULL. */
 void hg_sweep_credit_row(struct hg_sweep *s, struct hg_blame_row *row, double ns);
 void hg_sweep_credit(struct hg_sweep *s, enum hg_blame blame, double ns);
+/* The part of a lane's running time in this sub-window that the softirqs of its full CPU took; 0 on another CPU. */
+double hg_sweep_taken_part(const struct hg_sweep *s, const struct hg_sweep_lane *l);
 /* Pays a running lane of the target for the time since it was last paid. */
 void hg_sweep_settle(struct hg_sweep *s, struct hg_sweep_lane *l, uint32_t lane);
 
@@ -134,6 +141,11 @@ static inline const double *hg_sweep_idle_where(struct hg_sweep *s, const struct
 }
 void hg_sweep_background_load(struct hg_sweep *s);
 void hg_sweep_cpu_set(struct hg_sweep *s, unsigned int cpu, uint32_t lane);
+/* Softirqs leave the CPU no room in this sub-window. */
+static inline bool hg_sweep_cpu_full(const struct hg_sweep *s, unsigned int cpu)
+{
+	return cpu < s->cpus_count && s->full[cpu];
+}
 void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns);
 void hg_sweep_queue_change(struct hg_sweep *s, const struct hg_sweep_lane *l, int sign);
 

@@ -68,6 +68,20 @@ static double background_busy(const struct hg_sweep *s, const struct hg_cpu *cpu
 	return share < 0.02 ? 0 : share > 1 ? 1 : share;
 }
 
+/*
+ * Are its softirqs and interrupts a server without time left? In front of one that has some no queue stands, so a wait has
+ * another reason then. The totals count them in ksoftirqd and in whatever they interrupted.
+ */
+static bool is_full(const struct hg_sweep *s, const struct hg_cpu *cpu, unsigned int sub)
+{
+	uint64_t from = hg_model_sub_ns(s->model, sub), to = hg_model_sub_ns(s->model, sub + 1);
+	uint64_t softirq, irq, span;
+
+	return hg_series_delta(&cpu->probe_softirq, from, to, &softirq, &irq, &span) &&
+	       span >= (to - from) / 2 &&
+	       (double)(softirq + irq) >= HG_UTIL_SERIAL_MIN * (double)span;
+}
+
 void hg_sweep_background_load(struct hg_sweep *s)
 {
 	const struct hg_cpu *cpus;
@@ -78,6 +92,7 @@ void hg_sweep_background_load(struct hg_sweep *s)
 		s->classes[i].log_busy = 0;
 	}
 	for (size_t c = 0; c < s->cpus_count; c++) {
+		s->full[c] = c < n && is_full(s, &cpus[c], s->sub);
 		s->background[c] = c < n ? background_busy(s, &cpus[c], s->sub) : 0;
 		s->log_background[c] = s->background[c] > 0 ? log(s->background[c]) : 0;
 		if (!s->current[c])
@@ -117,11 +132,13 @@ void hg_sweep_credit_queue(struct hg_sweep *s, unsigned int cpu, double each_ns)
 	uint32_t lane = s->current[cpu];
 	struct hg_sweep_lane *l = lane ? &s->ls[lane] : NULL;
 
+	/* Whoever is current on a full CPU has as little of it as the lane that waits. */
+	if (hg_sweep_cpu_full(s, cpu) || (l && l->ksoftirqd)) {
+		hg_sweep_credit_row(s, hg_sweep_row(s, HG_BLAME_SOFTIRQ, cpu),
+				    each_ns * s->queued_sum[cpu]);
+		return;
+	}
 	if (l && !l->target && !l->client) {
-		if (l->ksoftirqd) {
-			hg_sweep_credit(s, HG_BLAME_KSOFTIRQD, each_ns * s->queued_sum[cpu]);
-			return;
-		}
 		if (!l->competitor)
 			l->competitor = hg_sweep_row(s, HG_BLAME_COMPETITOR, lane);
 		hg_sweep_credit_row(s, l->competitor, each_ns * s->queued_sum[cpu]);

@@ -10,25 +10,51 @@
  * What is sent to a task on the same machine arrives within the sender's own call, unless something held it on its way: a
  * queueing discipline, a relay of packets, a retransmission. Then a softirq at an interrupt's or timer's end delivers it.
  */
-static bool is_late(uint8_t ctx)
+static bool is_late(const struct hg_sweep_lane *l)
 {
-	return ctx == HG_CTX_SOFTIRQ_IRQ || ctx == HG_CTX_KSOFTIRQD || ctx == HG_CTX_NAPI_THREAD;
+	return l->leaf == HG_LEAF_BLOCKED_NET && hg_wake_is_softirq(l->ctx);
+}
+
+/*
+ * The part of the lane's time in its present state in which it waits for the softirqs of a full CPU: for what they will
+ * receive for it, for room to run, or while they interrupt it.
+ */
+static double softirq_part(const struct hg_sweep *s, const struct hg_sweep_lane *l,
+			   unsigned int *cpu)
+{
+	*cpu = is_late(l) ? l->ended_on - 1 : l->cpu;
+	if (!l->present || !hg_sweep_cpu_full(s, *cpu))
+		return 0;
+	if (hg_leaf_is_running((enum hg_leaf)l->leaf))
+		return hg_sweep_taken_part(s, l);
+	return is_late(l) || hg_leaf_is_runnable((enum hg_leaf)l->leaf);
 }
 
 void hg_sweep_client_account(struct hg_sweep *s, struct hg_sweep_lane *l, uint64_t t)
 {
 	uint64_t from = HG_MAX(l->since_ns, s->idle_start_ns);
+	uint64_t ns, taken_ns;
+	unsigned int cpu;
+	double part;
 
 	if (l->idle_epoch != s->idle_epoch) {
 		memset(l->idle_ns, 0, sizeof(l->idle_ns));
-		l->idle_late_ns = 0;
+		l->idle_late_ns = l->idle_softirq_ns = 0;
 		l->idle_epoch = s->idle_epoch;
 	}
 	if (t <= from)
 		return;
-	l->idle_ns[l->leaf] += t - from;
-	if (l->leaf == HG_LEAF_BLOCKED_NET && is_late(l->ctx))
-		l->idle_late_ns += t - from;
+	ns = t - from;
+	part = l->client ? softirq_part(s, l, &cpu) : 0;
+	if (part > 0) {
+		taken_ns = (uint64_t)(part * (double)ns);
+		l->idle_softirq_ns += taken_ns;
+		l->idle_softirq_cpu = cpu;
+		ns -= taken_ns;
+	}
+	l->idle_ns[l->leaf] += ns;
+	if (is_late(l))
+		l->idle_late_ns += ns;
 }
 
 static void idle_give(struct hg_sweep *s, struct hg_blame_row *row, double part)
@@ -39,11 +65,16 @@ static void idle_give(struct hg_sweep *s, struct hg_blame_row *row, double part)
 		row->sub_ns[i] += s->idle_pending[i] * part;
 }
 
-/* late: nor did the target get it in the sender's own call: what the sender waited for was still on its way. */
-static void idle_give_client(struct hg_sweep *s, uint32_t sender, bool late)
+/*
+ * got: the target's lane that goes on. If that one did not get what it waited for in the sender's own call either (late),
+ * then what the sender waited for was still on its way.
+ */
+static void idle_give_client(struct hg_sweep *s, uint32_t sender, const struct hg_sweep_lane *got)
 {
 	struct hg_sweep_lane *l = &s->ls[sender];
-	double sum = 0, busy = 0, timer = 0, net;
+	double sum = 0, busy = 0, timer = 0, net, softirq;
+	bool late = is_late(got), full = late && hg_sweep_cpu_full(s, got->ended_on - 1);
+	unsigned int cpu;
 
 	hg_sweep_client_account(s, l, s->now_ns);
 	for (int i = 0; i < HG_LEAVES; i++) {
@@ -56,15 +87,26 @@ static void idle_give_client(struct hg_sweep *s, uint32_t sender, bool late)
 		else if (i == HG_LEAF_BLOCKED_TIMER)
 			timer += ns;
 	}
+	softirq = (double)l->idle_softirq_ns;
+	sum += softirq;
 	if (sum <= 0) {
 		idle_give(s, hg_sweep_row(s, HG_BLAME_OTHER, 0), 1);
 		return;
 	}
+	net = late ? sum - busy - timer - softirq : (double)l->idle_late_ns;
+	cpu = l->idle_softirq_cpu;
+	if (full) {
+		softirq += net;
+		net = 0;
+		cpu = got->ended_on - 1;
+	}
 	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_BUSY, 0), busy / sum);
 	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_TIMER, 0), timer / sum);
-	net = late ? sum - busy - timer : (double)l->idle_late_ns;
+	if (softirq > 0)
+		idle_give(s, hg_sweep_row(s, HG_BLAME_SOFTIRQ, cpu), softirq / sum);
 	idle_give(s, hg_sweep_row(s, HG_BLAME_NET_LATE, 0), net / sum);
-	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0), (sum - busy - timer - net) / sum);
+	idle_give(s, hg_sweep_row(s, HG_BLAME_CLIENT_WAIT, 0),
+		  (sum - busy - timer - net - softirq) / sum);
 }
 
 /* by is neither target nor client; what it did meanwhile is known once it is recorded in full. */
@@ -121,8 +163,9 @@ void hg_sweep_idle_end(struct hg_sweep *s, const struct hg_sweep_lane *l)
 			sender = s->last_sender;
 		if (sender) {
 			s->last_sender = sender;
-			idle_give_client(s, sender,
-					 l->leaf == HG_LEAF_BLOCKED_NET && is_late(l->ctx));
+			idle_give_client(s, sender, l);
+		} else if (is_late(l) && hg_sweep_cpu_full(s, l->ended_on - 1)) {
+			idle_give(s, hg_sweep_row(s, HG_BLAME_SOFTIRQ, l->ended_on - 1), 1);
 		} else if (l->leaf == HG_LEAF_BLOCKED_NET && !own) {
 			idle_give(s, hg_sweep_row(s, HG_BLAME_NET, 0), 1);
 		} else {

@@ -45,6 +45,10 @@ struct scene {
 	void (*sample)(struct trace_builder *tb, uint64_t t,
 		       unsigned int tick); /* and samples, ten a second */
 	unsigned int extra_busy;	   /* per cent of CPU 1 that nobody named uses */
+	unsigned int extra_busy0;	   /* the same of CPU 0 */
+	unsigned int taken_us; /* of each of SERVER's segments, by softirqs at interrupts' ends */
+	/* per cent of each CPU that is in softirqs: by the probes, and by /proc/stat */
+	unsigned int softirq_events[2], softirq_ticks[2];
 };
 
 struct event {
@@ -74,7 +78,7 @@ static inline int by_start(const void *a, const void *b)
 	return x->t < y->t ? -1 : x->t > y->t;
 }
 
-static inline void emit(struct trace_builder *tb, const struct event *e)
+static inline void emit(struct trace_builder *tb, const struct scene *sc, const struct event *e)
 {
 	const struct segment *s = &e->s;
 
@@ -83,6 +87,9 @@ static inline void emit(struct trace_builder *tb, const struct event *e)
 			  s->ctx == HG_CTX_SOFTIRQ_OWN ? 3 : -1, 0);
 		return;
 	}
+	if (sc->taken_us && s->lane == SERVER)
+		tb_softirq(tb, s->cpu, e->t, sc->taken_us * TB_US, (s->to - s->from) * TB_US, 3,
+			   HG_CTX_SOFTIRQ_IRQ, s->lane);
 	if (s->lane == HG_LANE_IDLE) {
 		tb_switch(tb, s->cpu, e->t, HG_LANE_IDLE, e->next, 0, 0);
 		return;
@@ -154,12 +161,18 @@ static inline void samples(struct trace_builder *tb, const struct scene *sc, uns
 		    NO_WAKE) /* it had waited since its last segment ended: the gap before it */
 			wait[s->lane] += ns;
 	}
+	busy[0] += t * sc->extra_busy0 / 100;
 	busy[1] += t * sc->extra_busy / 100;
 	for (unsigned int l = SERVER; l < LANES; l++)
 		tb_schedstat(tb, t, l, run[l], sc->delays ? run[l] / 2 : wait[l]);
 	for (unsigned int c = 0; c < 2; c++) {
-		tb_cpu_times(tb, t, c, busy[c], 0, t - busy[c], 0);
-		tb_cpu_busy(tb, t, c, busy[c], t - busy[c], tick);
+		uint64_t ticks = t * sc->softirq_ticks[c] / 100;
+		uint64_t events = t * sc->softirq_events[c] / 100;
+
+		TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_CPU_TIMES, c,
+			  busy[c] - HG_MIN(ticks, busy[c]), 0, 0, t - busy[c], 0, 0, ticks, 0);
+		TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_CPU_BUSY, c, busy[c], t - busy[c],
+			  events, 0, tick);
 	}
 	if (sc->quota)
 		tb_cgroup(tb, t, "/web", tick, tick, tick * 70 * TB_MS, tick * 30 * TB_MS, 30000,
@@ -191,7 +204,10 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 
 		if (l == HOG && sc->kthread)
 			tb_task_full(tb, 0, l, 100 + l, tgid, 100 + l, sc->kthread, 0,
-				     HG_TASKF_KTHREAD, 2);
+				     HG_TASKF_KTHREAD | (strncmp(sc->kthread, "ksoftirqd/", 10)
+								 ? 0
+								 : HG_TASKF_KSOFTIRQD),
+				     2);
 		else
 			tb_task(tb, 0, l, 100 + l, tgid, names[l]);
 		if (l == HOG)
@@ -229,7 +245,7 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 	}
 	qsort(events, m, sizeof(*events), by_time);
 	for (size_t i = 0; i < m; i++) {
-		emit(tb, &events[i]);
+		emit(tb, sc, &events[i]);
 		if (sc->lost && i == m / 2)
 			tb_loss(tb, 0, events[i].t, 0, sc->lost, 1000);
 	}

@@ -214,12 +214,76 @@ static void disk_journal(void **state)
 	       NULL, "/proc/TID/syscall");
 }
 
+/* 100 packets/ms on one CPU, 500 of them in its queue. */
+static void sample_softnet(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_SOFTNET, 1, tick * 10000, tick, tick * 5,
+		  tick * 50, 0, 500);
+}
+
+#define ONE_CPU(events, ticks)                                                                     \
+	.softirq_events = {0, (events)}, .softirq_ticks = {0, (ticks)}, .extra_busy = 95,          \
+	.sample = sample_softnet
+
+static void softirq_one_cpu(void **state)
+{
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 94)), "net", "softirq-one-cpu",
+	       "CPU 1 is full");
+	/* it has room by either account */
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(60, 94)), "inconclusive", NULL,
+	       "lacks its second proof");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 60)), "inconclusive", NULL,
+	       "waits for the softirqs");
+	/* so have the other CPUs not */
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 94), .extra_busy0 = 94),
+	       "inconclusive", NULL, "waits for the softirqs");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 94), .no_samples = true),
+	       "inconclusive", NULL, NULL);
+}
+
+/* The server waits for a CPU on which ksoftirqd runs, and loses most of the rest to softirqs at interrupts' ends. */
+static const struct segment starved[] = {
+	{0, 0, 400, SERVER, EPOLL, 0, -500, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+	{0, 400, 1000, HOG, PREEMPT, 0, 300, HG_LANE_IDLE, 0, HG_CTX_IRQ},
+	{1, 450, 470, CLIENT, EPOLL, 0, 395, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+};
+
+static void softirqs_are_no_competitor(void **state)
+{
+	struct scene sc = SCENE(starved, 3, 1000, WRK, WRK_FULL, .kthread = "ksoftirqd/0",
+				.taken_us = 300, .softirq_events = {90}, .softirq_ticks = {90});
+	struct trace_builder tb;
+	struct hg_findings *f;
+	struct hg_shares shares;
+	const struct hg_blame_row *row;
+
+	expect(&sc, "net", "softirq-one-cpu", "CPU 0 is full");
+	f = analyse(&tb, &sc);
+	assert_int_equal(hg_shares_make(tb_load(&tb, NULL), &shares), 0);
+	row = hg_shares_row(&shares, HG_BLAME_SOFTIRQ, 0);
+	assert_non_null(row);
+	/* the wait behind ksoftirqd, and three quarters of its own time on the CPU */
+	assert_true(fabs(row->total_ns / shares.wall_ns - 0.8) < 0.03);
+	row = hg_shares_row(&shares, HG_BLAME_SERIAL, SERVER);
+	assert_non_null(row);
+	assert_true(fabs(row->total_ns / shares.wall_ns - 0.1) < 0.02);
+	assert_null(hg_shares_largest(&shares, HG_BLAME_COMPETITOR));
+	hg_shares_clear(&shares);
+	hg_findings_free(f);
+	tb_free(&tb);
+	/* the same with a program in ksoftirqd's place, and few softirqs */
+	sc = SCENE(starved, 3, 1000, WRK, WRK_FULL, .delays = true, .softirq_events = {30},
+		   .softirq_ticks = {30});
+	expect(&sc, "cpu", "competitor", "hog");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(link_shaper), cmocka_unit_test(rtt_window),
-		cmocka_unit_test(drops),       cmocka_unit_test(slow_relay_is_a_path),
-		cmocka_unit_test(disk_device), cmocka_unit_test(disk_journal),
+		cmocka_unit_test(link_shaper),	   cmocka_unit_test(rtt_window),
+		cmocka_unit_test(drops),	   cmocka_unit_test(slow_relay_is_a_path),
+		cmocka_unit_test(disk_device),	   cmocka_unit_test(disk_journal),
+		cmocka_unit_test(softirq_one_cpu), cmocka_unit_test(softirqs_are_no_competitor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
