@@ -78,12 +78,13 @@ void hg_gates_check(const struct hg_attribution *a, const struct hg_model_sessio
 {
 	struct hg_losses losses;
 	double lost, unknown = unknown_share(a), own;
+	uint64_t gone;
 
 	hg_model_losses(a->model, &losses);
-	lost = (double)(losses.total + losses.damage) /
-	       (double)HG_MAX(session->events + losses.total, 1);
-	gate(a, g, "losses", lost <= 0.0001, "%llu events lost (%.4f %%)",
-	     (unsigned long long)(losses.total + losses.damage), 100 * lost);
+	gone = losses.total + losses.damage;
+	lost = (double)gone / (double)HG_MAX(session->events + gone, 1);
+	gate(a, g, "losses", lost <= 0.0001, "%llu events lost (%.4f %%)", (unsigned long long)gone,
+	     100 * lost);
 	gate_level(g, lost, 0.0001, 0.01);
 	gate(a, g, "sub-windows", a->shares.subs >= 10, "%u sub-windows of %.2f s (10 are needed)",
 	     a->shares.subs, a->shares.subs ? a->wall_ns / a->shares.subs / 1e9 : 0);
