@@ -387,8 +387,11 @@ int hg_probes_check(void (*fn)(void *arg, const struct hg_probe_status *status),
 		return rc;
 	for (size_t i = 0; i < hg_probe_rows_count; i++) {
 		const struct hg_probe_row *row = &hg_probe_rows[i];
-		struct hg_probes_opts opts = {
-			.tasks_max = 64, .ring_bytes_cpu = 4096, .packets = true, .sample_hz = 99};
+		struct hg_probes_opts opts = {.tasks_max = 64,
+					      .ring_bytes_cpu = 4096,
+					      .packets = true,
+					      .sample_hz = 99,
+					      .wait_stack_period_ns = 1};
 		__attribute__((cleanup(probes_cleanup))) struct hg_probes *p = probes_new(&opts);
 
 		if (!p)

@@ -14,8 +14,9 @@
 #include "trace/hg_reader.h"
 #include "trace/hg_steps.h"
 
-#define SAMPLE_HZ     199  /* samples of what runs; no divisor of what else ticks */
-#define PROCESSES_MAX 1024 /* of the targets, for the environment */
+#define SAMPLE_HZ	     199      /* samples of what runs; no divisor of what else ticks */
+#define WAIT_STACK_PERIOD_NS 97000000 /* between a task's; no divisor either */
+#define PROCESSES_MAX	     1024     /* of the targets, for the environment */
 
 uint64_t session_own_cpu_ns(void)
 {
@@ -186,6 +187,7 @@ static int probes_start(struct hg_session *s)
 		.packets = s->opts->all,
 		.messages = !s->opts->client_tells,
 		.sample_hz = SAMPLE_HZ,
+		.wait_stack_period_ns = WAIT_STACK_PERIOD_NS,
 		.observer = session_lanes_observer(s->lanes),
 	};
 	int err;

@@ -87,6 +87,7 @@ static const struct event_row event_rows[HG_EV_COUNT] = {
 			     FIELD(hg_ev_block_io, bytes), FIELD(hg_ev_block_io, queue_ns),
 			     FIELD(hg_ev_block_io, device_ns), FIELD(hg_ev_block_io, lane),
 			     FIELD(hg_ev_block_io, error)}},
+	[HG_EV_WAIT_STACK] = {0, 0, {{0, 0}}}, /* see wait_stack_take() */
 };
 
 static uint64_t field_get(const uint8_t *at, uint16_t size)
@@ -379,6 +380,18 @@ static int code_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 	return rc ? rc : record_write(w, HG_STREAM_CPU0 + cpu, &event_rows[HG_EV_SAMPLE], &sample);
 }
 
+static int wait_stack_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
+			   const struct hg_ev_wait_stack *ev)
+{
+	struct hg_record rec = {.time_ns = ev->time_ns, .kind = HG_KIND_WAIT_STACK};
+	uint32_t id;
+	int rc = hg_probes_wait_stack(p, w, ev, &id);
+
+	rec.f[HG_WAIT_STACK_LANE] = ev->lane;
+	rec.f[HG_WAIT_STACK_STACK] = id;
+	return rc || !id ? rc : hg_writer_record(w, 0, HG_STREAM_CPU0 + cpu, &rec);
+}
+
 static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 		      const struct hg_event_head *head)
 {
@@ -389,6 +402,8 @@ static int event_take(struct hg_probes *p, struct hg_writer *w, uint32_t cpu,
 		return sample_take(p, w, cpu, (const void *)head);
 	if (head->type == HG_EV_SAMPLE_CODE)
 		return code_take(p, w, cpu, (const void *)head);
+	if (head->type == HG_EV_WAIT_STACK)
+		return wait_stack_take(p, w, cpu, (const void *)head);
 	rc = event_tell(p, w, head);
 	return rc || !row->kind ? rc : record_write(w, HG_STREAM_CPU0 + cpu, row, head);
 }

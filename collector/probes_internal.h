@@ -110,16 +110,19 @@ int hg_probes_definition_add(struct hg_probes *p, const struct hg_record *rec);
 /* Writes the definitions gathered so far, in time order. */
 int hg_probes_definitions_flush(struct hg_probes *p, struct hg_writer *w);
 
-/* probes_sample.c: where this kernel spins, before loading. -errno with a reason of at most size bytes. */
+/* probes_sample.c: names of the kernel's functions, and where it spins, before loading. -errno with a reason of at most size bytes. */
+int hg_probes_symbols_prepare(struct hg_probes *p, char *why, size_t size);
 int hg_probes_sample_prepare(struct hg_probes *p, char *why, size_t size);
 void hg_probes_sample_ranges(const struct hg_probes *p, uint64_t begin[HG_SPIN_RANGES],
 			     uint64_t end[HG_SPIN_RANGES]);
 /* One clock a CPU. */
 int hg_probes_sample_attach(struct hg_probes *p, struct bpf_program *prog);
 void hg_probes_sample_detach(struct hg_probes *p);
-/* The id of a sample's stack; defines it at first sight. */
+/* The id of a sample's or a wait's stack; defines it at first sight. 0: there are too many, or nothing is known of it. */
 int hg_probes_sample_stack(struct hg_probes *p, struct hg_writer *w,
 			   const struct hg_ev_sample_stack *ev, uint32_t *id_out);
+int hg_probes_wait_stack(struct hg_probes *p, struct hg_writer *w,
+			 const struct hg_ev_wait_stack *ev, uint32_t *id_out);
 
 /* probes_spin.c: sets where and stack of the sample if its code waits for a word; defines the loop at first sight. */
 int hg_probes_spin_take(struct hg_probes *p, const struct hg_ev_sample_code *ev,

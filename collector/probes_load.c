@@ -90,7 +90,7 @@ static bool block_has_queue(const struct btf *btf)
 	return tracepoint_args(btf, "btf_trace_block_rq_issue") == 3;
 }
 
-static void spin_ranges_set(const struct hg_probes *p, struct hg_hourglass_bpf *skel)
+static void samples_set(const struct hg_probes *p, struct hg_hourglass_bpf *skel)
 {
 	uint64_t begin[HG_SPIN_RANGES], end[HG_SPIN_RANGES];
 
@@ -99,6 +99,8 @@ static void spin_ranges_set(const struct hg_probes *p, struct hg_hourglass_bpf *
 		skel->rodata->hg_spin_begin_ip[i] = begin[i];
 		skel->rodata->hg_spin_end_ip[i] = end[i];
 	}
+	if (!p->status[HG_P_WAIT_STACK].why)
+		skel->rodata->hg_wait_stack_period_ns = p->opts.wait_stack_period_ns;
 	if (p->opts.sample_hz)
 		skel->rodata->hg_sample_period_ns =
 			(uint32_t)(HG_NSEC_PER_SEC / HG_MIN(p->opts.sample_hz, HG_SAMPLE_HZ_MAX));
@@ -114,7 +116,7 @@ static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct bt
 	skel->rodata->hg_cgroups = p->opts.cgroups;
 	skel->rodata->hg_switch_has_state = switch_has_state(btf);
 	skel->rodata->hg_block_has_queue = block_has_queue(btf);
-	spin_ranges_set(p, skel);
+	samples_set(p, skel);
 	skel->rodata->hg_idle_words_used = HG_MIN((p->n_cpus + 63) / 64, HG_IDLE_WORDS);
 	skel->rodata->hg_drop_one_in = p->opts.drop_one_in;
 	skel->rodata->hg_ring_bytes = p->ring_bytes;
@@ -127,6 +129,11 @@ static struct hg_hourglass_bpf *object_open(struct hg_probes *p, const struct bt
 	return skel;
 }
 
+static bool row_wanted(const struct hg_probe_row *row, int only)
+{
+	return !only || row->id == (enum hg_probe_id)only;
+}
+
 /* One try with the rows that have no reason against them (or only one of those). */
 static int object_load(struct hg_probes *p, const struct btf *btf, int only)
 {
@@ -137,7 +144,7 @@ static int object_load(struct hg_probes *p, const struct btf *btf, int only)
 		return -errno;
 	for (size_t i = 0; i < hg_probe_rows_count; i++) {
 		const struct hg_probe_row *row = &hg_probe_rows[i];
-		bool take = !p->status[row->id].why && (!only || row->id == (enum hg_probe_id)only);
+		bool take = !p->status[row->id].why && row_wanted(row, only);
 
 		for (size_t j = 0; j < HG_PROBE_PROGRAMS_MAX && row->programs[j].name; j++)
 			bpf_program__set_autoload(
@@ -190,6 +197,8 @@ static bool row_unasked(const struct hg_probes *p, const struct hg_probe_row *ro
 {
 	if (row->id == HG_P_SAMPLE && !p->opts.sample_hz)
 		snprintf(why, size, "no samples are asked for");
+	else if (row->id == HG_P_WAIT_STACK && !p->opts.wait_stack_period_ns)
+		snprintf(why, size, "no stacks are asked for");
 	else if (row->id == HG_P_NETDEV && !p->opts.packets)
 		snprintf(why, size,
 			 "packets are counted with -a only; the kernel's own counters are read");
@@ -200,6 +209,19 @@ static bool row_unasked(const struct hg_probes *p, const struct hg_probe_row *ro
 	else
 		return false;
 	return true;
+}
+
+/* What a row needs beside its programs; 0, or why it cannot have it. */
+static int row_prepare(struct hg_probes *p, const struct hg_probe_row *row, char *why, size_t size)
+{
+	switch (row->id) {
+	case HG_P_SAMPLE:
+		return hg_probes_sample_prepare(p, why, size);
+	case HG_P_WAIT_STACK:
+		return hg_probes_symbols_prepare(p, why, size);
+	default:
+		return 0;
+	}
 }
 
 int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
@@ -213,8 +235,7 @@ int hg_probes_load(struct hg_probes *p, const struct btf *btf, int only)
 		p->status[row->id].name = row->name;
 		p->status[row->id].unasked = row_unasked(p, row, why, sizeof(why));
 		if (p->status[row->id].unasked || row_missing(btf, row, why, sizeof(why)) ||
-		    (row->id == HG_P_SAMPLE && (!only || only == HG_P_SAMPLE) &&
-		     hg_probes_sample_prepare(p, why, sizeof(why))))
+		    (row_wanted(row, only) && row_prepare(p, row, why, sizeof(why))))
 			row_leave_out(p, row, why);
 	}
 	rc = object_load(p, btf, only);

@@ -24,6 +24,7 @@ static const uint16_t event_bytes[HG_EV_COUNT] = {
 	[HG_EV_SAMPLE_STACK] = sizeof(struct hg_ev_sample_stack),
 	[HG_EV_SAMPLE_CODE] = sizeof(struct hg_ev_sample_code),
 	[HG_EV_BLOCK_IO] = sizeof(struct hg_ev_block_io),
+	[HG_EV_WAIT_STACK] = sizeof(struct hg_ev_wait_stack),
 };
 
 size_t hg_event_bytes(unsigned int type)

@@ -26,20 +26,25 @@ static const char *const spin_functions[] = {
 };
 _Static_assert(HG_ARRAY_SIZE(spin_functions) <= HG_SPIN_RANGES, "a range each");
 
-int hg_probes_sample_prepare(struct hg_probes *p, char *why, size_t size)
+int hg_probes_symbols_prepare(struct hg_probes *p, char *why, size_t size)
 {
-	uint64_t begin[HG_SPIN_RANGES], end[HG_SPIN_RANGES];
-	int rc = 0;
+	int rc = p->symbols ? 0 : hg_symbols_load(&p->symbols);
 
-	if (!p->symbols)
-		rc = hg_symbols_load(&p->symbols);
-	if (rc) {
+	if (rc)
 		snprintf(why, size,
 			 "cannot read where the kernel's functions are "
 			 "(/proc/kallsyms; kernel.kptr_restrict): %s",
 			 hg_error_text(rc));
+	return rc;
+}
+
+int hg_probes_sample_prepare(struct hg_probes *p, char *why, size_t size)
+{
+	uint64_t begin[HG_SPIN_RANGES], end[HG_SPIN_RANGES];
+	int rc = hg_probes_symbols_prepare(p, why, size);
+
+	if (rc)
 		return rc;
-	}
 	hg_probes_sample_ranges(p, begin, end);
 	if (!end[0]) {
 		snprintf(why, size, "this kernel names none of the functions in which it spins");
@@ -106,20 +111,16 @@ void hg_probes_sample_detach(struct hg_probes *p)
 	free(HG_TAKE_PTR(p->sample_links));
 }
 
-int hg_probes_sample_stack(struct hg_probes *p, struct hg_writer *w,
-			   const struct hg_ev_sample_stack *ev, uint32_t *id_out)
+/* ips as the file has them. */
+static int stack_define(struct hg_probes *p, struct hg_writer *w, uint64_t time_ns,
+			const uint64_t ips[HG_STACK_DEPTH], uint32_t *id_out)
 {
-	struct hg_record rec = {.time_ns = ev->sample.time_ns, .kind = HG_KIND_STACK};
+	struct hg_record rec = {.time_ns = time_ns, .kind = HG_KIND_STACK};
 	char text[HG_STACK_DEPTH * 64];
-	uint64_t ips[HG_STACK_DEPTH];
 	uint32_t name;
 	bool is_new;
 	int rc;
 
-	memcpy(ips, ev->ips, sizeof(ips));
-	/* Where in the loop it spins makes no difference. */
-	if (hg_symbols_ip(p->symbols, ips[0]))
-		ips[0] = hg_symbols_ip(p->symbols, ips[0]);
 	*id_out = hg_stacks_id(&p->stacks, ips, &is_new);
 	if (!is_new)
 		return 0;
@@ -130,4 +131,63 @@ int hg_probes_sample_stack(struct hg_probes *p, struct hg_writer *w,
 	rec.f[HG_STACK_ID] = *id_out;
 	rec.f[HG_STACK_FRAMES] = name;
 	return hg_probes_definition_add(p, &rec);
+}
+
+int hg_probes_sample_stack(struct hg_probes *p, struct hg_writer *w,
+			   const struct hg_ev_sample_stack *ev, uint32_t *id_out)
+{
+	uint64_t ips[HG_STACK_DEPTH];
+
+	memcpy(ips, ev->ips, sizeof(ips));
+	/* Where in the loop it spins makes no difference. */
+	if (hg_symbols_ip(p->symbols, ips[0]))
+		ips[0] = hg_symbols_ip(p->symbols, ips[0]);
+	return stack_define(p, w, ev->sample.time_ns, ips, id_out);
+}
+
+/* What every wait has. */
+static bool is_scheduler(const char *name)
+{
+	static const char *const names[] = {
+		"__schedule",
+		"schedule",
+		"schedule_timeout",
+		"schedule_preempt_disabled",
+		"io_schedule",
+		"io_schedule_timeout",
+		"schedule_hrtimeout_range",
+		"schedule_hrtimeout_range_clock",
+	};
+
+	for (size_t i = 0; name && i < HG_ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Where the stack begins that is the wait's own: above the probe's and the scheduler's functions. */
+static size_t wait_stack_first(const struct hg_probes *p, const uint64_t ips[HG_WAIT_STACK_DEPTH])
+{
+	size_t i = 0;
+
+	while (i < HG_WAIT_STACK_DEPTH && ips[i] &&
+	       !is_scheduler(hg_symbols_name(p->symbols, ips[i] - 1)))
+		i++;
+	while (i < HG_WAIT_STACK_DEPTH && ips[i] &&
+	       is_scheduler(hg_symbols_name(p->symbols, ips[i] - 1)))
+		i++;
+	return i;
+}
+
+int hg_probes_wait_stack(struct hg_probes *p, struct hg_writer *w,
+			 const struct hg_ev_wait_stack *ev, uint32_t *id_out)
+{
+	uint64_t ips[HG_STACK_DEPTH] = {0};
+	size_t first = wait_stack_first(p, ev->ips);
+
+	*id_out = 0;
+	for (size_t i = 0; i < HG_STACK_DEPTH && first + i < HG_WAIT_STACK_DEPTH; i++)
+		ips[i] = ev->ips[first + i];
+	return ips[0] ? stack_define(p, w, ev->time_ns, ips, id_out) : 0;
 }

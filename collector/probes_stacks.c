@@ -10,8 +10,10 @@
 
 #include "base/hg_base.h"
 
-#define STACKS_MAX  4096
-#define SYMBOLS_MAX (1U << 20)
+#define STACKS_MAX	   4096
+#define SYMBOLS_MAX	   (1U << 20)
+/* No function is larger: what is further behind one is code without a name, as of BPF programs. */
+#define FUNCTION_BYTES_MAX (1U << 20)
 
 struct symbol {
 	uint64_t ip;
@@ -143,7 +145,8 @@ static const struct symbol *symbol_find(const struct hg_symbols *s, uint64_t ip)
 		else
 			high = middle;
 	}
-	return low ? &s->symbols[low - 1] : NULL;
+	return low && ip - s->symbols[low - 1].ip < FUNCTION_BYTES_MAX ? &s->symbols[low - 1]
+								       : NULL;
 }
 
 uint64_t hg_symbols_ip(const struct hg_symbols *s, uint64_t ip)

@@ -113,6 +113,13 @@ const struct hg_probe_row hg_probe_rows[] = {
 	 "deaths of tasks",
 	 "dead tasks look asleep",
 	 {{NULL, NULL}}},
+	/* The switch probe's too. */
+	{HG_P_WAIT_STACK,
+	 "wait_stack",
+	 false,
+	 "where in the kernel members sleep: one wait in a while",
+	 "a wait is known by its system call only",
+	 {{NULL, NULL}}},
 	{HG_P_CONTENTION,
 	 "contention",
 	 false,

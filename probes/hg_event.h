@@ -52,6 +52,7 @@ enum hg_probe_id {
 	HG_P_NETDEV = 20,
 	HG_P_NAPI = 21,
 	HG_P_MESSAGE = 22,
+	HG_P_WAIT_STACK = 23,
 	HG_P_COUNT
 };
 
@@ -74,6 +75,7 @@ enum hg_event_type {
 	HG_EV_SAMPLE_STACK = 16,
 	HG_EV_BLOCK_IO = 17,
 	HG_EV_SAMPLE_CODE = 18,
+	HG_EV_WAIT_STACK = 19,
 	HG_EV_COUNT
 };
 
@@ -142,6 +144,16 @@ struct hg_ev_sample_code {
 	u64 ip;
 	u64 regs[16];		       /* ax cx dx bx sp bp si di r8 to r15 */
 	u8 code[HG_SAMPLE_CODE_BYTES]; /* a half that cannot be read is 0 */
+};
+
+/* Deeper: the scheduler's own functions come first and are left out. */
+#define HG_WAIT_STACK_DEPTH 16
+struct hg_ev_wait_stack {
+	u64 time_ns;
+	u8 type, flags;
+	u16 pad;
+	u32 lane;
+	u64 ips[HG_WAIT_STACK_DEPTH]; /* innermost first, 0 after the last */
 };
 
 struct hg_ev_block_io {
@@ -226,6 +238,7 @@ _Static_assert(sizeof(struct hg_ev_contention) == 56, "size of a wait for a lock
 _Static_assert(sizeof(struct hg_ev_sample) == 24, "a sample is small");
 _Static_assert(sizeof(struct hg_ev_sample_stack) == 88, "size of a sample with a stack");
 _Static_assert(sizeof(struct hg_ev_sample_code) == 224, "size of a sample with code");
+_Static_assert(sizeof(struct hg_ev_wait_stack) == 144, "size of a wait's stack");
 _Static_assert(sizeof(struct hg_ev_block_io) == 56, "size of a request");
 _Static_assert(sizeof(struct hg_ev_migrate) == 24, "size of a migration");
 _Static_assert(sizeof(struct hg_ev_fork) == 24, "size of a fork");
@@ -384,8 +397,9 @@ _Static_assert(sizeof(struct hg_cpu) % 64 == 0, "CPUs do not share a cache line"
  */
 struct hg_task {
 	u64 start_ns;
-	u64 waking; /* who wakes it: HG_WAKING() of probes/hg_maps.bpf.h; 0 none */
-	u64 mask0;  /* allowed CPUs when last looked at */
+	u64 waking;   /* who wakes it: HG_WAKING() of probes/hg_maps.bpf.h; 0 none */
+	u64 mask0;    /* allowed CPUs when last looked at */
+	u64 stack_ns; /* when a wait's stack was last taken */
 	u32 cpus;
 	u32 lane;
 	s32 queued_cpu; /* level 0 and runnable, counted in that CPU's `queued`; else -1 */

@@ -6,6 +6,7 @@
 #define HG_SCHED_SWITCH_BPF_H
 
 #include "probes/hg_context.bpf.h"
+#include "probes/wait_stack.bpf.h"
 
 HG_INLINE u32 hg_prev_state(unsigned long long *ctx, struct task_struct *prev)
 {
@@ -158,6 +159,8 @@ int BPF_PROG(hg_sched_switch, bool preempt, struct task_struct *prev, struct tas
 		} else {
 			hg_emit(c, cpu, &ev.sw, sizeof(ev.sw), HG_P_SWITCH, now);
 		}
+		if (!runnable && !(state & TASK_DEAD) && pe && hg_wait_stack_due(pe, now))
+			hg_wait_stack_take(ctx, c, cpu, pe, now);
 	}
 out:
 	c->cur_lane = next_idle ? HG_LANE_IDLE : ne && ne->announced ? ne->lane : HG_LANE_NONE;

@@ -76,6 +76,8 @@ const struct hg_kind_desc hg_kinds[] = {
 	  PLAIN("error")}},
 	{HG_KIND_CPU_SAMPLE, 5, "cpu_sample", "a member that runs when its CPU's clock ticks: in user space, in the kernel, spinning",
 	 {LANE("lane"), PLAIN("where"), PLAIN("ctx"), NS("period"), PLAIN("stack")}},
+	{HG_KIND_WAIT_STACK, 2, "wait_stack", "where in the kernel a member sleeps that blocks just now; one wait in a while",
+	 {LANE("lane"), PLAIN("stack")}},
 
 	{HG_KIND_CPU_TIMES, 9, "cpu_times", "/proc/stat of one CPU",
 	 {PLAIN("cpu"), NS_KEYED("user"), NS_KEYED("nice"), NS_KEYED("system"), NS_KEYED("idle"), NS_KEYED("iowait"),

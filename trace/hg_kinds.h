@@ -62,6 +62,7 @@ enum hg_kind {
 	HG_KIND_CONTENTION = 26,
 	HG_KIND_BLOCK_IO = 27,
 	HG_KIND_CPU_SAMPLE = 29,
+	HG_KIND_WAIT_STACK = 30,
 
 	/* Samples, HG_STREAM_SAMPLER. All are running totals since some start, never rates. */
 	HG_KIND_CPU_TIMES = 48,
@@ -380,6 +381,10 @@ enum { /* NAPI: polls on one CPU for one device, counted by the probes, only whe
 	HG_NAPI_FULL,  /* polls that used up their budget: more was waiting */
 };
 
+enum { /* WAIT_STACK: where in the kernel a member sleeps that blocks just now; one wait in a while */
+	HG_WAIT_STACK_LANE,
+	HG_WAIT_STACK_STACK, /* id of STACK */
+};
 enum { /* CPU_SAMPLE: a member that runs when the clock of its CPU ticks */
 	HG_CPU_SAMPLE_LANE,
 	HG_CPU_SAMPLE_WHERE,  /* enum hg_sample_where */
