@@ -110,6 +110,77 @@ static void test_a_pipe_wakes_by_its_writer(void **state)
 	assert_true(c.by_ctx[HG_CTX_TASK] >= c.total - c.total / 50);
 }
 
+#define STACK_PERIOD_NS 3000000
+
+/* The record whose id a wait has. */
+static const char *stack_frames(const struct recording *r, uint64_t id, size_t *length_out)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->recs[i].kind == HG_KIND_STACK && r->recs[i].f[HG_STACK_ID] == id)
+			return hg_reader_string(r->reader, (uint32_t)r->recs[i].f[HG_STACK_FRAMES],
+						length_out);
+	}
+	fail_msg("a stack has no definition");
+	return NULL;
+}
+
+static bool blocks_at(const struct recording *r, uint64_t time_ns, uint64_t lane)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (is_switch(&r->recs[i]) && r->recs[i].time_ns == time_ns &&
+		    r->recs[i].f[HG_SWITCH_PREV] == lane)
+			return true;
+	}
+	return false;
+}
+
+/* Each stack belongs to a switch, begins where the pipe sleeps, and is no sooner than the period after the last. */
+static void test_stacks_of_waits(void **state)
+{
+	struct hg_probes_opts opts = {.wait_stack_period_ns = STACK_PERIOD_NS};
+	struct child child = child_start(pipe_pingpong, NULL);
+	uint64_t last_ns = 0, lane;
+	size_t n = 0, in_pipe = 0;
+	struct recording r;
+
+	(void)state;
+	recording_begin(&r, &opts);
+	if (r.p->status[HG_P_WAIT_STACK].why) {
+		print_message("skip: %s\n", r.p->status[HG_P_WAIT_STACK].why);
+		skip();
+	}
+	assert_int_equal(hg_probes_root_add(r.p, child.pid, HG_ROLEF_TARGET, 0), 0);
+	recording_attach(&r);
+	child_go(&child);
+	while (!waitpid(child.pid, NULL, WNOHANG))
+		recording_run(&r, 20);
+	recording_end(&r);
+	lane = recording_lane(&r, child.pid);
+	for (size_t i = 0; i < r.n; i++) {
+		const struct hg_record *rec = &r.recs[i];
+		char frames[1024];
+		const char *text;
+		size_t length;
+
+		if (rec->kind != HG_KIND_WAIT_STACK || rec->f[HG_WAIT_STACK_LANE] != lane)
+			continue;
+		text = stack_frames(&r, rec->f[HG_WAIT_STACK_STACK], &length);
+		snprintf(frames, sizeof(frames), "%.*s", (int)length, text);
+		if (!n)
+			print_message("%s\n", frames);
+		assert_true(blocks_at(&r, rec->time_ns, lane));
+		assert_true(!n || rec->time_ns - last_ns >= STACK_PERIOD_NS);
+		last_ns = rec->time_ns;
+		frames[strcspn(frames, ";")] = 0;
+		in_pipe += !!strstr(frames, "pipe_read");
+		n++;
+	}
+	print_message("%zu stacks, %zu in the pipe\n", n, in_pipe);
+	assert_true(n >= 2);
+	assert_true(in_pipe + 2 >= n); /* beside the begin and the end of the process */
+	recording_free(&r);
+}
+
 static void tcp_pingpong(void *arg)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -316,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_nap_ends_by_timer),
 		cmocka_unit_test(test_a_pipe_wakes_by_its_writer),
+		cmocka_unit_test(test_stacks_of_waits),
 		cmocka_unit_test(test_loopback_wakes_by_the_sender),
 		cmocka_unit_test(test_holder_of_a_mutex),
 		cmocka_unit_test(test_throttling_by_quota),
