@@ -55,10 +55,11 @@ struct hg_probes_opts {
 	size_t ring_bytes_total; /* cap over all CPUs; 0 = 16 MiB */
 	/* 0 = total / CPUs, 128 KiB to 1 MiB (so that caches hold it); a power of two */
 	size_t ring_bytes_cpu;
-	uint32_t tasks_max;   /* lanes alive at once that the kernel side remembers; 0 = 32768 */
-	bool packets;	      /* the probes netdev and napi: three programs a packet */
-	bool messages;	      /* the probe sock_length: a program a message of any process */
-	uint64_t wait_stack_period_ns; /* at most one stack of a member's waits in so long; 0 = none */
+	uint32_t tasks_max; /* lanes alive at once that the kernel side remembers; 0 = 32768 */
+	bool packets;	    /* the probes netdev and napi: three programs a packet */
+	bool messages;	    /* the probe sock_length: a program a message of any process */
+	uint64_t
+		wait_stack_period_ns; /* at most one stack of a member's waits in so long; 0 = none */
 	uint32_t sample_hz;   /* samples of what runs, a second and CPU; 0 = none, at most 10000 */
 	uint32_t drop_one_in; /* tests only: the switch probe drops 1 in N silently; 0 = none */
 	struct hg_probes_observer observer;
