@@ -24,8 +24,7 @@ HG_CALLED int hg_wait_stack_take(void *ctx, struct hg_cpu *c, u32 cpu, struct hg
 
 HG_INLINE bool hg_wait_stack_due(const struct hg_task *e, u64 now)
 {
-	return hg_wait_stack_period_ns && e->role &&
-	       now - e->stack_ns >= hg_wait_stack_period_ns;
+	return hg_wait_stack_period_ns && e->role && now - e->stack_ns >= hg_wait_stack_period_ns;
 }
 
 #endif
