@@ -163,13 +163,13 @@ struct hg_link {
 	struct hg_series errors; /* packets, a: rx, b: tx */
 };
 
-/* A queueing discipline of a device. */
+/* A queueing discipline of a device, or a class of one: its handle has a minor number. */
 struct hg_qdisc {
 	uint32_t link; /* id */
 	uint32_t handle,
 		parent;	       /* parent HG_QDISC_ROOT: all that the device sends goes through it */
 	const char *kind;      /* "tbf", "noqueue", ... */
-	uint64_t rate, burst;  /* tbf: bytes a second, bytes; 0 for others */
+	uint64_t rate, burst;  /* tbf, class of htb: bytes a second at most, bytes; 0 for others */
 	struct hg_series sent; /* a: bytes, b: packets */
 	struct hg_series drops;	   /* a: packets dropped, b: times held back (overlimits) */
 	struct hg_series requeues; /* a: packets, - */

@@ -307,6 +307,26 @@ static void tbf_take(const struct nlattr *options, struct hg_qdisc_info *q)
 			      HG_NSEC_PER_SEC);
 }
 
+/* A class borrows up to its ceiling from those above; one without any above has nobody to borrow from. */
+static void htb_take(const struct nlattr *options, struct hg_qdisc_info *q)
+{
+	const struct nlattr *a[TCA_HTB_MAX + 1];
+	struct tc_htb_opt parms;
+	uint64_t rate, ceil;
+
+	hg_netlink_nested(options, a, TCA_HTB_MAX);
+	if (!hg_netlink_copy(a[TCA_HTB_PARMS], &parms, sizeof(parms)))
+		return;
+	rate = hg_netlink_u64(a[TCA_HTB_RATE64]);
+	ceil = hg_netlink_u64(a[TCA_HTB_CEIL64]);
+	rate = rate ? rate : parms.rate.rate;
+	ceil = ceil ? ceil : parms.ceil.rate;
+	q->rate = q->parent == TC_H_ROOT ? HG_MIN(rate, ceil) : ceil;
+	q->burst = (uint64_t)((unsigned __int128)ceil * parms.cbuffer * PSCHED_TICK_NS /
+			      HG_NSEC_PER_SEC);
+}
+
+/* Of qdiscs and of classes. */
 static int on_qdisc(void *arg, const struct nlmsghdr *m)
 {
 	const struct nlattr *a[TCA_STATS2 + 1];
@@ -314,7 +334,8 @@ static int on_qdisc(void *arg, const struct nlmsghdr *m)
 	const struct call *call = arg;
 	struct hg_qdisc_info q = {0};
 
-	if (m->nlmsg_type != RTM_NEWQDISC || mnl_nlmsg_get_payload_len(m) < sizeof(*head))
+	if ((m->nlmsg_type != RTM_NEWQDISC && m->nlmsg_type != RTM_NEWTCLASS) ||
+	    mnl_nlmsg_get_payload_len(m) < sizeof(*head))
 		return 0;
 	hg_netlink_attributes(m, sizeof(*head), a, TCA_STATS2);
 	q.ifindex = (uint32_t)head->tcm_ifindex;
@@ -322,7 +343,9 @@ static int on_qdisc(void *arg, const struct nlmsghdr *m)
 	q.parent = head->tcm_parent;
 	hg_netlink_text(a[TCA_KIND], q.kind, sizeof(q.kind));
 	stats_take(a[TCA_STATS2], &q);
-	if (!strcmp(q.kind, "tbf"))
+	if (m->nlmsg_type == RTM_NEWTCLASS && !strcmp(q.kind, "htb"))
+		htb_take(a[TCA_OPTIONS], &q);
+	else if (m->nlmsg_type == RTM_NEWQDISC && !strcmp(q.kind, "tbf"))
 		tbf_take(a[TCA_OPTIONS], &q);
 	return call->qdisc(call->arg, &q);
 }
@@ -336,5 +359,19 @@ int hg_netlink_qdiscs(struct hg_netlink *n, int route_fd,
 
 	request->nlmsg_type = RTM_GETQDISC;
 	mnl_nlmsg_put_extra_header(request, sizeof(struct tcmsg));
+	return hg_netlink_dump(n, route_fd, request, on_qdisc, &call);
+}
+
+int hg_netlink_classes(struct hg_netlink *n, int route_fd, uint32_t ifindex,
+		       int (*fn)(void *arg, const struct hg_qdisc_info *class), void *arg)
+{
+	char buf[REQUEST_BYTES_MAX];
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
+	struct call call = {.qdisc = fn, .arg = arg};
+	struct tcmsg *head;
+
+	request->nlmsg_type = RTM_GETTCLASS;
+	head = mnl_nlmsg_put_extra_header(request, sizeof(*head));
+	head->tcm_ifindex = (int)ifindex;
 	return hg_netlink_dump(n, route_fd, request, on_qdisc, &call);
 }

@@ -61,10 +61,14 @@ struct hg_qdisc_info {
 	uint32_t ifindex, handle, parent;
 	char kind[IFNAMSIZ];
 	uint64_t bytes, packets, drops, overlimits, requeues, backlog_bytes, backlog_packets;
-	uint64_t rate, burst; /* tbf */
+	uint64_t rate, burst; /* tbf; a class of htb: its ceiling */
 };
 int hg_netlink_qdiscs(struct hg_netlink *n, int route_fd,
 		      int (*fn)(void *arg, const struct hg_qdisc_info *qdisc), void *arg);
+
+/* The classes of a device's classful qdiscs, those of htb: handle has a minor number, kind is the qdisc's. */
+int hg_netlink_classes(struct hg_netlink *n, int route_fd, uint32_t ifindex,
+		       int (*fn)(void *arg, const struct hg_qdisc_info *class), void *arg);
 
 /* Number that the namespace of route_fd has for another one, -1: none (yet). 0 or -errno. */
 int hg_netlink_nsid(struct hg_netlink *n, int route_fd, int ns_fd, int32_t *out);

@@ -20,6 +20,7 @@ struct sampler_link {
 	uint64_t driver_ns;  /* when it was asked, 0: not yet */
 	uint32_t peer_netns; /* id, 0 not known */
 	bool seen, told;
+	bool classes; /* of htb: its rates are those of its classes */
 };
 
 /* What the callbacks of a dump need. */
@@ -219,7 +220,7 @@ static int on_stats(void *arg, uint32_t ifindex, const struct rtnl_link_stats64 
 static int on_qdisc(void *arg, const struct hg_qdisc_info *q)
 {
 	struct walk *w = arg;
-	const struct sampler_link *l = link_find(w->ns, q->ifindex);
+	struct sampler_link *l = link_find(w->ns, q->ifindex);
 	struct hg_record rec = {.kind = HG_KIND_QDISC, .time_ns = w->time_ns};
 	uint32_t kind;
 
@@ -228,6 +229,8 @@ static int on_qdisc(void *arg, const struct hg_qdisc_info *q)
 	w->err = hg_writer_string(w->pass->w, q->kind, strlen(q->kind), &kind);
 	if (w->err)
 		return w->err;
+	if (!strcmp(q->kind, "htb"))
+		l->classes = true;
 	rec.f[HG_QDISC_LINK] = l->id;
 	rec.f[HG_QDISC_HANDLE] = q->handle;
 	rec.f[HG_QDISC_PARENT] = q->parent;
@@ -264,6 +267,17 @@ static int links_read(struct walk *w)
 	r = hg_netlink_qdiscs(w->s->netlink, fd, on_qdisc, w);
 	if (r)
 		hg_debug("qdiscs of namespace %u: %s", w->ns->id, strerror(-r));
+	for (size_t i = 0; i < w->ns->links_count && !w->err; i++) {
+		struct sampler_link *l = &w->ns->links[i];
+
+		if (!l->classes)
+			continue;
+		l->classes = false; /* until the next dump shows it again */
+		w->time_ns = hg_now_ns();
+		r = hg_netlink_classes(w->s->netlink, fd, l->info.ifindex, on_qdisc, w);
+		if (r)
+			hg_debug("classes of %s: %s", l->info.name, strerror(-r));
+	}
 	return w->err;
 }
 

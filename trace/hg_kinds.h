@@ -470,9 +470,9 @@ enum { /* TASK_TIMES: utime and stime of /proc/TGID/task/TID/stat: tick-based, o
 	HG_TASK_TIMES_USER_NS,
 	HG_TASK_TIMES_SYSTEM_NS,
 };
-enum { /* QDISC: a queueing discipline; BYTES to REQUEUES are totals since it was made */
+enum { /* QDISC: a queueing discipline, or a class of an htb; BYTES to REQUEUES are totals since it was made */
 	HG_QDISC_LINK,   /* id of LINK */
-	HG_QDISC_HANDLE, /* major << 16; 0: a default one */
+	HG_QDISC_HANDLE, /* major << 16; 0: a default one; a class: with a minor number */
 	HG_QDISC_PARENT, /* HG_QDISC_ROOT, or handle of its class */
 	HG_QDISC_KIND,   /* str: tbf, fq_codel, noqueue, ... */
 	HG_QDISC_BYTES,  /* sent */
@@ -482,8 +482,8 @@ enum { /* QDISC: a queueing discipline; BYTES to REQUEUES are totals since it wa
 	HG_QDISC_REQUEUES,
 	HG_QDISC_BACKLOG_BYTES, /* now */
 	HG_QDISC_BACKLOG_PACKETS,
-	HG_QDISC_RATE,  /* bytes a second that tbf lets through; 0: no limit, or one of its classes */
-	HG_QDISC_BURST, /* tbf: bytes */
+	HG_QDISC_RATE,  /* bytes a second that tbf or the class lets through at most; 0: no limit of its own */
+	HG_QDISC_BURST, /* tbf, class: bytes */
 };
 #define HG_QDISC_ROOT UINT64_C(0xffffffff)
 enum { /* NETDEV_STATS: rtnl_link_stats64 */

@@ -35,6 +35,42 @@ static void sample_wide_tbf(struct trace_builder *tb, uint64_t t, unsigned int t
 	qdisc(tb, t, tick, 5000000, tick * 90, 12);
 }
 
+/* The same through a class of an htb below one that lets twice as much through; the packets wait in the lower one. */
+static void htb(struct trace_builder *tb, uint64_t t, unsigned int tick, uint64_t upper,
+		uint64_t lower)
+{
+	static const struct {
+		uint32_t handle, parent;
+		unsigned int at; /* which rate */
+	} parts[] = {{1 << 16, UINT32_MAX, 0},
+		     {1 << 16 | 1, 1 << 16, 1},
+		     {1 << 16 | 0x10, 1 << 16 | 1, 2}};
+	const uint64_t rates[] = {0, upper, lower};
+
+	for (size_t i = 0; i < HG_ARRAY_SIZE(parts); i++) {
+		uint64_t waiting = i == 1 ? 0 : 12;
+
+		TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_QDISC, 1, parts[i].handle,
+			  parts[i].parent, tb_string(tb, "htb"), tick * 100000, tick * 100, 0,
+			  tick * 90, 0, waiting * 1000, waiting, rates[parts[i].at], 32768);
+	}
+}
+
+static void sample_full_leaf(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	htb(tb, t, tick, 2000000, 1020000);
+}
+
+static void sample_full_parent(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	htb(tb, t, tick, 1020000, 2000000);
+}
+
+static void sample_wide_htb(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	htb(tb, t, tick, 5000000, 5000000);
+}
+
 /* HOG is recorded in full. */
 static void define_relay(struct trace_builder *tb)
 {
@@ -54,6 +90,20 @@ static void link_shaper(void **state)
 	       "inconclusive", NULL, "lacks its second proof");
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL), "inconclusive", NULL,
 	       "lacks its second proof");
+}
+
+static void htb_class(void **state)
+{
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_full_leaf),
+	       "net", "link-shaper", "htb class 1:10 on eth7");
+	/* nothing waits in it, but below */
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_full_parent),
+	       "net", "link-shaper", "htb class 1:1 on eth7");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
+		      .sample = sample_wide_htb),
+	       "inconclusive", NULL, "lacks its second proof");
 }
 
 /* Sockets of the server whose least round trip is so many us. */
@@ -284,6 +334,7 @@ int main(void)
 		cmocka_unit_test(drops),	   cmocka_unit_test(slow_relay_is_a_path),
 		cmocka_unit_test(disk_device),	   cmocka_unit_test(disk_journal),
 		cmocka_unit_test(softirq_one_cpu), cmocka_unit_test(softirqs_are_no_competitor),
+		cmocka_unit_test(htb_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -398,6 +398,83 @@ static void mover(int ready)
 		pause();
 }
 
+/* Ten datagrams over lo, to a socket that is there: else each would be answered by an ICMP message. */
+static void datagrams(int ready)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int from = socket(AF_INET, SOCK_DGRAM, 0), at = socket(AF_INET, SOCK_DGRAM, 0);
+	static const char buf[100];
+
+	if (bind(at, (struct sockaddr *)&to, sizeof(to)))
+		_exit(1);
+	for (int i = 0; i < 10; i++) {
+		if (sendto(from, buf, sizeof(buf), 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+			_exit(1);
+	}
+	idle(ready);
+}
+
+/* The last record of a class, or of the qdisc. */
+static const struct hg_record *class_of(const struct tape *t, uint64_t handle)
+{
+	const struct hg_record *found = NULL;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct hg_record *rec = &t->records[i];
+
+		if (rec->kind == HG_KIND_QDISC && rec->f[HG_QDISC_HANDLE] == handle &&
+		    !strcmp(text(t, rec->f[HG_QDISC_KIND]), "htb"))
+			found = rec;
+	}
+	assert_non_null(found);
+	return found;
+}
+
+/* The upper class has nobody to borrow from, so its rate counts; the lower one's ceiling. */
+static void htb_classes(void **state)
+{
+	const struct hg_record *rec;
+	struct hg_sampler *s;
+	struct tape t;
+	pid_t pid;
+
+	if (run("tc -n %s qdisc add dev lo root handle 7: htb default 10 2>/dev/null", names[1])) {
+		print_message("skip: missing: the queueing discipline htb (sch_htb)\n");
+		skip();
+	}
+	run("tc -n %s class add dev lo parent 7: classid 7:1 htb rate 16mbit ceil 24mbit quantum "
+	    "3000",
+	    names[1]);
+	run("tc -n %s class add dev lo parent 7:1 classid 7:10 htb rate 8mbit ceil 12mbit cburst "
+	    "20000 quantum 3000",
+	    names[1]);
+	pid = process_start(1, datagrams);
+	tape_open(&t);
+	assert_int_equal(hg_sampler_new(&s), 0);
+	hg_sampler_netns_set(s, opener);
+	hg_sampler_task_add(s, 5, pid, pid, HG_ROLEF_TARGET);
+	assert_int_equal(hg_sampler_tick(s, t.w, hg_now_ns()), 0);
+	hg_sampler_free(s);
+	tape_read(&t);
+	process_stop(pid);
+	run("tc -n %s qdisc del dev lo root", names[1]);
+
+	rec = class_of(&t, 0x70000);
+	assert_int_equal(rec->f[HG_QDISC_PARENT], HG_QDISC_ROOT);
+	assert_int_equal(rec->f[HG_QDISC_RATE], 0);
+	rec = class_of(&t, 0x70001);
+	assert_int_equal(rec->f[HG_QDISC_PARENT], HG_QDISC_ROOT);
+	assert_int_equal(rec->f[HG_QDISC_RATE], 2000000);
+	rec = class_of(&t, 0x70010);
+	assert_int_equal(rec->f[HG_QDISC_PARENT], 0x70001);
+	assert_int_equal(rec->f[HG_QDISC_RATE], 1500000);
+	assert_in_range(rec->f[HG_QDISC_BURST], 19900, 20100); /* kept as a time */
+	assert_int_equal(rec->f[HG_QDISC_PACKETS] + rec->f[HG_QDISC_BACKLOG_PACKETS], 10);
+	tape_close(&t);
+}
+
 /* As ip netns exec does: found at the next tick; and closed when nobody is in it any more. */
 static void client_that_moves(void **state)
 {
@@ -804,10 +881,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opener_answers),    cmocka_unit_test(shaped_link),
-		cmocka_unit_test(client_that_moves), cmocka_unit_test(without_an_opener),
-		cmocka_unit_test(one_connection),    cmocka_unit_test(many_connections),
-		cmocka_unit_test(snmp_texts),	     cmocka_unit_test(counted_losses),
-		cmocka_unit_test(environment),
+		cmocka_unit_test(htb_classes),	     cmocka_unit_test(client_that_moves),
+		cmocka_unit_test(without_an_opener), cmocka_unit_test(one_connection),
+		cmocka_unit_test(many_connections),  cmocka_unit_test(snmp_texts),
+		cmocka_unit_test(counted_losses),    cmocka_unit_test(environment),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

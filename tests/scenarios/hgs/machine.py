@@ -142,18 +142,26 @@ class Network:
         if done.returncode:
             raise Skip(f"ip {' '.join(args)}: {done.stderr.strip()}")
 
-    def shape(self, end, rate_mbit, burst_kb):
-        """What this end sends passes a token bucket; None: no longer."""
+    def shape(self, end, rate_mbit, burst_kb, classes=False):
+        """What this end sends passes a token bucket, or the class of an htb below one of thrice the rate; None: no longer."""
         self.start()
-        device = ["dev", "eth0", "root"]
-        tc = ["tc", "-n", self.names[end], "qdisc"]
-        if rate_mbit:
-            args = [*tc, "replace", *device, "tbf", "rate", f"{rate_mbit}mbit", "burst", f"{burst_kb}kb", "latency", "100ms"]
-        else:
-            args = [*tc, "del", *device]
-        done = subprocess.run(args, capture_output=True, text=True)
-        if done.returncode and rate_mbit:
-            raise Skip(f"{' '.join(args)}: {done.stderr.strip()}")
+        self._tc(end, "qdisc", "del", "root", may_fail=True)
+        if not rate_mbit:
+            return
+        if not classes:
+            self._tc(end, "qdisc", "add", "root", "tbf", "rate", f"{rate_mbit}mbit", "burst", f"{burst_kb}kb", "latency",
+                     "100ms")
+            return
+        self._tc(end, "qdisc", "add", "root", "handle", "1:", "htb", "default", "10")
+        for parent, name, ceil in (("1:", "1:1", 3 * rate_mbit), ("1:1", "1:10", rate_mbit)):
+            self._tc(end, "class", "add", "parent", parent, "classid", name, "htb", "rate", f"{ceil // 2}mbit", "ceil",
+                     f"{ceil}mbit", "burst", f"{burst_kb}kb", "cburst", f"{burst_kb}kb", "quantum", "20000")
+
+    def _tc(self, end, kind, verb, *args, may_fail=False):
+        argv = ["tc", "-n", self.names[end], kind, verb, "dev", "eth0", *args]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        if done.returncode and not may_fail:
+            raise Skip(f"{' '.join(argv)}: {done.stderr.strip()}")
 
     def inode(self, end):
         return os.stat(f"/run/netns/{self.names[end]}").st_ino

@@ -19,6 +19,14 @@ class Score:
         return self.outcome in ("WRONG", "failed")
 
 
+def shaper_name(shaper, network):
+    """How a report names it: device, namespace, and what it is there."""
+    if not shaper:
+        return None
+    what = "htb class 1:10" if shaper["classes"] else "tbf"
+    return f"eth0 in netns {network.inode(shaper['end'])} {what} of {shaper['rate_mbit']} Mbit/s"
+
+
 def truth(plan, running, client_argv):
     """What the subject may be called, taken from /proc and from what was started while the server still runs."""
     return {
@@ -32,7 +40,7 @@ def truth(plan, running, client_argv):
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
         "path": {"names": ["sockets", "TCP"]},
         "disk": {"names": [os.path.basename(running.machine.disk.loop or "none")]},
-        "link": {"names": [f"eth0 in netns {running.network.inode(plan.base.shaper['end'])}" if plan.base.shaper else None]},
+        "link": {"names": [shaper_name(plan.base.shaper, running.network)]},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},
     }.get(plan.subject)
 

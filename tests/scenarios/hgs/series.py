@@ -181,10 +181,11 @@ def link_shaper(rng, cpus):
     options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(5, 30), "loops": 1,
                "workers": 2, "size": rng.randrange(8, 49) * 1024, "name": process, "thread-name": loops,
                "worker-name": workers}
-    shaper = {"end": rng.choice([0, 1]), "rate_mbit": rng.randrange(80, 240), "burst_kb": rng.choice([32, 64, 128])}
+    shaper = {"end": rng.choice([0, 1]), "rate_mbit": rng.randrange(80, 240), "burst_kb": rng.choice([32, 64, 128]),
+              "classes": rng.random() < 0.5}
     base = Setup(Own(options), Client(rng.choice([8, 16, 24]), 1, {"name": client, "size": options["size"]}),
                  client_cpus=maybe_pinned(rng, cpus), veth=True, shaper=shaper)
-    return Plan(base, base.but(shaper=None), "net", "link-shaper", "no token bucket", "link")
+    return Plan(base, base.but(shaper=None), "net", "link-shaper", "no shaper", "link")
 
 
 def container_shaper(rng, cpus):

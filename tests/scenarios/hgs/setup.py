@@ -53,7 +53,7 @@ class Setup:
     period_us: int = 100000
     container: bool = False         # the server runs in one, whose group is the target; with veth it has the server's end
     hog: dict | None = None
-    shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb
+    shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb, classes
     wire: dict | None = None        # with veth: hg-wire with these options passes the frames
     disk: dict | None = None        # journal: bool, iops: of the device below, or None; the server writes to it
     relay: dict | None = None       # hg-relay with these options stands between client and server
