@@ -259,7 +259,7 @@ struct hg_outside hg_outside_lane(const struct hg_attribution *a, const struct h
 
 #define HG_SHAPER_USED_MIN                                                                         \
 	0.90 /* of what a qdisc may pass: the sender pauses a little between requests */
-/* Part of its rate that the fullest qdisc of target and client passed; 0: there is none with a rate. */
+/* Part of its rate that the fullest qdisc (or full line) of target and client passed; 0: there is none with a rate. */
 double hg_shaper_used(const struct hg_attribution *a);
 
 /* A block device by its own account. */

@@ -31,7 +31,7 @@ const char *hg_cause_gloss(const char *class_name, const char *cause)
 		{"cpu", "competitor",
 		 "Somebody else runs on the CPUs on which the target wants to run."},
 		{"locking", "user", "Threads wait for a lock that another thread holds."},
-		{"net", "link-shaper", "A queueing discipline lets no more through than its rate."},
+		{"net", "link-shaper", "A queueing discipline or a line lets no more through than its rate."},
 		{"net", "rtt-window",
 		 "The path takes long, and too little is under way on it at once."},
 		{"net", "drops",

@@ -89,10 +89,11 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 		hg_case_refute(a, k, "only %.2g %% of the segments were sent again", 100 * part);
 	used = hg_shaper_used(a);
 	if (used >= HG_SHAPER_USED_MIN)
-		hg_case_refute(a, k,
-			       "a queueing discipline passes %.0f %% of its rate: what it drops "
-			       "is too much for it",
-			       100 * used);
+		hg_case_refute(
+			a, k,
+			"a queueing discipline or a line passes %.0f %% of its rate: what it drops "
+			"is too much for it",
+			100 * used);
 }
 
 const struct hg_detector hg_detector_drops = {

@@ -71,6 +71,53 @@ static void sample_wide_htb(struct trace_builder *tb, uint64_t t, unsigned int t
 	htb(tb, t, tick, 5000000, 5000000);
 }
 
+/* An adapter of 10 Mbit/s; what it sent and what waits for it. */
+static void define_adapter(struct trace_builder *tb)
+{
+	TB_RECORD(tb, HG_STREAM_CONTROL, 0, HG_KIND_NETNS, 1, 4026532001,
+		  HG_NETNSF_TARGET | HG_NETNSF_OPEN, 0);
+	TB_RECORD(tb, HG_STREAM_CONTROL, 0, HG_KIND_LINK, 1, 1, 2, tb_string(tb, "eno8"), 0,
+		  tb_string(tb, "igb"), 1, 10, 1500, 1, 1, 0, 0, 0, 0);
+}
+
+static void define_veth_speed(struct trace_builder *tb)
+{
+	TB_RECORD(tb, HG_STREAM_CONTROL, 0, HG_KIND_NETNS, 1, 4026532001,
+		  HG_NETNSF_TARGET | HG_NETNSF_OPEN, 0);
+	TB_RECORD(tb, HG_STREAM_CONTROL, 0, HG_KIND_LINK, 1, 1, 2, tb_string(tb, "eno8"),
+		  tb_string(tb, "veth"), 0, 1, 10, 1500, 1, 1, 0, 0, 0, 0);
+}
+
+static void adapter(struct trace_builder *tb, uint64_t t, uint64_t sent, uint64_t received,
+		    uint64_t waiting)
+{
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_QDISC, 1, 0, HG_QDISC_ROOT,
+		  tb_string(tb, "fq_codel"), sent, sent / 1500, 0, 0, 0, waiting * 1500, waiting, 0,
+		  0);
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_NETDEV_STATS, 1, received, received / 1500, 0,
+		  0, 0, 0, sent, sent / 1500, 0, 0, 0);
+}
+
+static void sample_full_line(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	adapter(tb, t, tick * 121000, tick * 1000, 20);
+}
+
+static void sample_full_way_in(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	adapter(tb, t, tick * 1000, tick * 121000, 0);
+}
+
+static void sample_line_without_queue(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	adapter(tb, t, tick * 121000, tick * 1000, 0);
+}
+
+static void sample_wide_line(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	adapter(tb, t, tick * 60000, tick * 1000, 20);
+}
+
 /* HOG is recorded in full. */
 static void define_relay(struct trace_builder *tb)
 {
@@ -104,6 +151,26 @@ static void htb_class(void **state)
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_link,
 		      .sample = sample_wide_htb),
 	       "inconclusive", NULL, "lacks its second proof");
+}
+
+static void line_speed(void **state)
+{
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_adapter,
+		      .sample = sample_full_line),
+	       "net", "link-shaper", "line on eno8");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_adapter,
+		      .sample = sample_full_way_in),
+	       "net", "link-shaper", "line's way in on eno8");
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_adapter,
+		      .sample = sample_line_without_queue),
+	       "inconclusive", NULL, NULL);
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_adapter,
+		      .sample = sample_wide_line),
+	       "inconclusive", NULL, NULL);
+	/* a device of software states a speed that nothing keeps to */
+	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, .define = define_veth_speed,
+		      .sample = sample_full_line),
+	       "inconclusive", NULL, NULL);
 }
 
 /* Sockets of the server whose least round trip is so many us. */
@@ -334,7 +401,7 @@ int main(void)
 		cmocka_unit_test(drops),	   cmocka_unit_test(slow_relay_is_a_path),
 		cmocka_unit_test(disk_device),	   cmocka_unit_test(disk_journal),
 		cmocka_unit_test(softirq_one_cpu), cmocka_unit_test(softirqs_are_no_competitor),
-		cmocka_unit_test(htb_class),
+		cmocka_unit_test(htb_class),	   cmocka_unit_test(line_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
