@@ -42,6 +42,11 @@ int hg_file_header_unpack(const uint8_t src[HG_FILE_HEADER_SIZE], struct hg_file
 	return 0;
 }
 
+uint32_t hg_file_header_version(const uint8_t src[HG_FILE_HEADER_SIZE])
+{
+	return hg_get32(src + 8);
+}
+
 static uint64_t chunk_checksum(const uint8_t *chunk, const struct hg_chunk_header *h)
 {
 	XXH64_state_t state;

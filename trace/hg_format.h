@@ -17,7 +17,8 @@
 
 /* As in PNG: not text, and damaged by whoever converts line ends or strips the high bit. */
 #define HG_FILE_MAGIC	    "\x89HGT\r\n\x1a\n"
-#define HG_FILE_VERSION	    1
+/* Raised when a reader of the version before would misread what is written now. */
+#define HG_FILE_VERSION	    2
 #define HG_FILE_HEADER_SIZE 64
 #define HG_INDEX_NONE	    UINT64_MAX /* not finalised */
 
@@ -110,6 +111,8 @@ static inline size_t hg_chunk_size(const struct hg_chunk_header *h)
 void hg_file_header_pack(uint8_t dst[HG_FILE_HEADER_SIZE], const struct hg_file_header *h);
 /* 0; -EINVAL: another magic; -EBADMSG: our magic, wrong checksum; -ENOTSUP: incompatible. */
 int hg_file_header_unpack(const uint8_t src[HG_FILE_HEADER_SIZE], struct hg_file_header *out);
+/* Of a header that hg_file_header_unpack() found incompatible: the version that wrote it. */
+uint32_t hg_file_header_version(const uint8_t src[HG_FILE_HEADER_SIZE]);
 
 /* Fills header and padding of a chunk whose frame is already at its place in dst (hg_chunk_size bytes). */
 void hg_chunk_pack(uint8_t *dst, const struct hg_chunk_header *h);

@@ -92,12 +92,26 @@ static void describe(struct hg_reader *r)
 	say(&s, "the rest is intact");
 }
 
+static void log_incompatible(const char *path, int fd)
+{
+	uint8_t header[HG_FILE_HEADER_SIZE];
+	uint32_t version = HG_FILE_VERSION;
+
+	if (pread(fd, header, sizeof(header), 0) == (ssize_t)sizeof(header))
+		version = hg_file_header_version(header);
+	if (version != HG_FILE_VERSION)
+		hg_error("%s was written by another version (%" PRIu32 "); this one reads %d", path,
+			 version, HG_FILE_VERSION);
+	else
+		hg_error("%s needs a feature that this version does not know", path);
+}
+
 static void log_failure(const char *path, int fd, int err)
 {
 	off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
 
 	if (err == -ENOTSUP)
-		hg_error("%s was made by a version of hourglass that this one cannot read", path);
+		log_incompatible(path, fd);
 	else if (err == -EINVAL && !size)
 		hg_error("%s is empty", path);
 	else if (err == -EINVAL && size > 0 && size < HG_FILE_HEADER_SIZE)

@@ -713,26 +713,35 @@ static void other_versions_and_other_files_are_refused(void **state)
 	hg_file_header_pack(o.bytes, &header);
 	variant_set(&o, o.bytes, o.size);
 	assert_int_equal(hg_reader_open(o.path, &r), -ENOTSUP);
+	assert_non_null(strstr(log.last, "needs a feature that this version does not know"));
 	header.incompatible = 0;
-	header.version = 2;
-	hg_file_header_pack(o.bytes, &header);
-	variant_set(&o, o.bytes, o.size);
-	assert_int_equal(hg_reader_open(o.path, &r), -ENOTSUP);
+	for (int step = -1; step <= 1; step += 2) {
+		char want[128];
+
+		header.version = (uint32_t)(HG_FILE_VERSION + step);
+		hg_file_header_pack(o.bytes, &header);
+		variant_set(&o, o.bytes, o.size);
+		assert_int_equal(hg_reader_open(o.path, &r), -ENOTSUP);
+		snprintf(want, sizeof(want),
+			 "was written by another version (%d); this one reads %d",
+			 HG_FILE_VERSION + step, HG_FILE_VERSION);
+		assert_non_null(strstr(log.last, want));
+	}
 	header.version = HG_FILE_VERSION;
 	header.compatible = UINT64_MAX;
 	hg_file_header_pack(o.bytes, &header);
 	variant_set(&o, o.bytes, o.size);
-	assert_int_equal(log.messages, 2);
+	assert_int_equal(log.messages, 3);
 	assert_int_equal(hg_reader_open(o.path, &r), 0);
 	hg_reader_close(r);
-	assert_int_equal(log.messages, 2);
+	assert_int_equal(log.messages, 3);
 	memset(o.bytes, 'x', o.size);
 	variant_set(&o, o.bytes, o.size);
 	assert_int_equal(hg_reader_open(o.path, &r), -EINVAL);
 	assert_int_equal(hg_reader_open("/dev/null", &r), -EINVAL);
 	assert_int_equal(hg_reader_open("/tmp", &r), -EINVAL);
 	assert_int_equal(hg_reader_open("/nonexistent/file", &r), -ENOENT);
-	assert_int_equal(log.messages, 6);
+	assert_int_equal(log.messages, 7);
 	hg_log_set(NULL, NULL);
 	original_free(&o);
 }
