@@ -194,7 +194,7 @@ int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t ro
 	rec.f[HG_ROLE_LANE] = lane->lane;
 	rec.f[HG_ROLE_ROLE] = role;
 	rec.f[HG_ROLE_TARGET] = target;
-	if (observer->role_new)
+	if (observer->role_new && !lane->exited)
 		observer->role_new(observer->arg, &info);
 	return hg_probes_definition_add(p, &rec);
 }
@@ -229,7 +229,7 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 			rc = hg_probes_definition_add(p, &rec);
 		if (rc)
 			return rc;
-		if (observer->task_new) {
+		if (observer->task_new && !lane->exited) {
 			struct hg_task_info info = {.lane = ev->lane,
 						    .role = ev->role,
 						    .tid = (pid_t)ev->tid,
@@ -265,7 +265,8 @@ static void lane_told(struct hg_probes *p, uint32_t id, bool competitor)
 	if (!fn || id == HG_LANE_IDLE)
 		return;
 	lane = hg_lanes_get(&p->lanes, id);
-	if (!lane || lane->role || (competitor ? lane->told_competitor : lane->told_waker))
+	if (!lane || lane->exited || lane->role ||
+	    (competitor ? lane->told_competitor : lane->told_waker))
 		return;
 	if (competitor)
 		lane->told_competitor = true;
@@ -310,22 +311,24 @@ static int moved_define(struct hg_probes *p, const struct hg_ev_role *ev)
 	struct hg_lane *lane = hg_lanes_find(&p->lanes, ev->lane);
 
 	p->moved = true;
-	/* Of another ring: its end was before this, or its beginning is still to come. */
+	/* Of another ring: its beginning is still to come. */
 	if (!lane)
 		return 0;
 	lane->seeded = false;
 	return hg_probes_role_define(p, lane, ev->role, ev->target, "", ev->time_ns);
 }
 
-static void exit_tell(struct hg_probes *p, const struct hg_ev_exit *ev)
+static int exit_tell(struct hg_probes *p, const struct hg_ev_exit *ev)
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
-	struct hg_lane *lane = hg_lanes_find(&p->lanes, ev->lane);
+	struct hg_lane *lane = hg_lanes_get(&p->lanes, ev->lane);
 
+	if (!lane)
+		return -ENOMEM;
 	if (observer->task_exit)
 		observer->task_exit(observer->arg, ev->lane, (pid_t)ev->tid);
-	if (lane)
-		hg_lanes_remove(&p->lanes, lane);
+	hg_lanes_exit(&p->lanes, lane);
+	return 0;
 }
 
 /* Definitions and the observer; before the record itself is written. */
@@ -351,8 +354,7 @@ static int event_tell(struct hg_probes *p, struct hg_writer *w, const void *data
 	case HG_EV_ROLE:
 		return moved_define(p, data);
 	case HG_EV_EXIT:
-		exit_tell(p, data);
-		return 0;
+		return exit_tell(p, data);
 	case HG_EV_BLOCK_IO:
 		return hg_probes_blockdev_define(p, w, io->dev, io->time_ns);
 	default:
@@ -493,6 +495,7 @@ static long ring_drain(struct hg_probes *p, struct hg_writer *w, uint32_t cpu, u
 
 long hg_probes_drain(struct hg_probes *p, struct hg_writer *w, unsigned int budget)
 {
+	bool complete = true;
 	long moved = 0;
 	int rc;
 
@@ -502,8 +505,11 @@ long hg_probes_drain(struct hg_probes *p, struct hg_writer *w, unsigned int budg
 
 		if (n < 0)
 			return n;
+		complete &= n < (long)budget;
 		moved += n;
 	}
+	if (complete)
+		hg_lanes_round_complete(&p->lanes);
 	rc = hg_probes_definitions_flush(p, w);
 	return rc ? rc : moved;
 }

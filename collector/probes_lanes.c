@@ -54,7 +54,7 @@ void hg_lanes_tid_set(struct hg_lanes *lanes, struct hg_lane *lane, pid_t tid)
 {
 	struct hg_lane *former = hg_lanes_find_tid(lanes, tid);
 
-	if (former == lane)
+	if (former == lane || lane->exited)
 		return;
 	if (former)
 		tid_forget(lanes, former);
@@ -67,7 +67,7 @@ void hg_lanes_tid_set(struct hg_lanes *lanes, struct hg_lane *lane, pid_t tid)
 
 void hg_lanes_role_set(struct hg_lanes *lanes, struct hg_lane *lane, uint32_t role)
 {
-	for (unsigned int bit = 0; bit < HG_ROLE_BITS; bit++) {
+	for (unsigned int bit = 0; bit < HG_ROLE_BITS && !lane->exited; bit++) {
 		if (lane->role >> bit & 1)
 			lanes->members[bit]--;
 		if (role >> bit & 1)
@@ -76,10 +76,29 @@ void hg_lanes_role_set(struct hg_lanes *lanes, struct hg_lane *lane, uint32_t ro
 	lane->role = role;
 }
 
-void hg_lanes_remove(struct hg_lanes *lanes, struct hg_lane *lane)
+void hg_lanes_exit(struct hg_lanes *lanes, struct hg_lane *lane)
 {
+	uint32_t role = lane->role;
+
+	if (lane->exited)
+		return;
 	hg_lanes_role_set(lanes, lane, 0);
+	lane->role = role;
 	tid_forget(lanes, lane);
-	HASH_DELETE(by_lane, lanes->by_lane, lane);
-	free(lane);
+	lane->exited = true;
+	lane->next_exited = lanes->exited_now;
+	lanes->exited_now = lane;
+}
+
+void hg_lanes_round_complete(struct hg_lanes *lanes)
+{
+	struct hg_lane *lane, *next;
+
+	for (lane = lanes->exited_before; lane; lane = next) {
+		next = lane->next_exited;
+		HASH_DELETE(by_lane, lanes->by_lane, lane);
+		free(lane);
+	}
+	lanes->exited_before = lanes->exited_now;
+	lanes->exited_now = NULL;
 }

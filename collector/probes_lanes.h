@@ -22,12 +22,15 @@ struct hg_lane {
 	bool defined;	  /* a TASK record was written */
 	bool seeded;
 	bool told_waker, told_competitor;
+	bool exited; /* kept until what other rings hold of it was read */
+	struct hg_lane *next_exited;
 	UT_hash_handle by_lane, by_tid;
 };
 
 struct hg_lanes {
 	struct hg_lane *by_lane, *by_tid;
-	size_t members[HG_ROLE_BITS]; /* by role bit */
+	size_t members[HG_ROLE_BITS];		    /* alive, by role bit */
+	struct hg_lane *exited_now, *exited_before; /* since the last complete round; earlier */
 };
 
 void hg_lanes_free(struct hg_lanes *lanes);
@@ -42,6 +45,14 @@ struct hg_lane *hg_lanes_get(struct hg_lanes *lanes, uint32_t lane);
 /* tid now belongs to this lane. A lane that had it keeps its entry but is no longer found by it. */
 void hg_lanes_tid_set(struct hg_lanes *lanes, struct hg_lane *lane, pid_t tid);
 void hg_lanes_role_set(struct hg_lanes *lanes, struct hg_lane *lane, uint32_t role);
-void hg_lanes_remove(struct hg_lanes *lanes, struct hg_lane *lane);
+
+/*
+ * The task is dead: no member, and not found by its tid. Rings are read one by one: another may still hold
+ * older records of it, even its TASK, which must not make it alive again.
+ */
+void hg_lanes_exit(struct hg_lanes *lanes, struct hg_lane *lane);
+
+/* All rings were read to their ends: nothing is left of who exited before the former time. */
+void hg_lanes_round_complete(struct hg_lanes *lanes);
 
 #endif

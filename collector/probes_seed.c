@@ -36,6 +36,8 @@ static int seed_take(struct hg_probes *p, struct hg_writer *w, const struct hg_s
 	lane = hg_lanes_find(&p->lanes, seed->task.lane);
 	if (!lane)
 		return -ENOMEM;
+	if (lane->exited)
+		return 0;
 	if (lane->role != role)
 		(*news)++;
 	if (lane->seeded)

@@ -34,7 +34,7 @@ struct {
 	__uint(max_entries, 32768);
 } hg_tasks SEC(".maps");
 
-/* A lane's task. Also what makes a lane unique: it is inserted with BPF_NOEXIST. */
+/* A lane's task. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, u32);

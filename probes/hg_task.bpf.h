@@ -29,17 +29,23 @@ HG_INLINE void hg_task_describe(struct hg_ev_task *ev, struct task_struct *t)
 		ev->flags |= HG_TASKF_KSOFTIRQD;
 }
 
-/* A lane that no other CPU and no interrupt of this one gets too. 0 when none is free. */
+/*
+ * A lane that nobody else gets, now or later. 0 when there is none. An atomic add that returns the value needs
+ * 5.12. But if the number grew by one only between two looks, it was we who moved it on, and what was there
+ * before is ours alone: who moves it later, or did before, has seen another number. That a lane is not in
+ * the map would not tell: its task may have died while we were between our look and our insertion.
+ */
 HG_CALLED u32 hg_lane_new(u64 key)
 {
-	for (int i = 0; i < 16; i++) {
-		u32 lane = *(volatile u32 *)&hg_lane_next + i;
+	volatile u32 *next = &hg_lane_next;
 
-		/* The map decides, because an atomic add that returns the value needs 5.12. */
-		if (!bpf_map_update_elem(&hg_lanes, &lane, &key, BPF_NOEXIST)) {
-			__sync_fetch_and_add(&hg_lane_next, 1);
-			return lane;
-		}
+	for (int i = 0; i < 64; i++) {
+		u32 lane = *next;
+
+		__sync_fetch_and_add(&hg_lane_next, 1);
+		if (*next != lane + 1)
+			continue;
+		return bpf_map_update_elem(&hg_lanes, &lane, &key, BPF_NOEXIST) ? 0 : lane;
 	}
 	return 0;
 }

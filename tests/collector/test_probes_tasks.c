@@ -4,8 +4,10 @@
 
 #include <pthread.h>
 
-#define REUSES	20
-#define THREADS 2000
+#define REUSES	      20
+#define THREADS	      2000
+#define SHORT_THREADS 3000
+#define LANES_TOLD    (1 << 20)
 
 /* Forks a child with this tid if it is free; its real tid. */
 static pid_t fork_with_tid(pid_t tid)
@@ -139,6 +141,110 @@ static void test_two_thousand_threads(void **state)
 	assert_int_equal(tasks, THREADS + 1);
 	assert_int_equal(exits, THREADS + 1);
 	assert_int_equal(hg_probes_members(r.p, HG_ROLEF_TARGET), 0);
+	recording_free(&r);
+}
+
+static void *thread_return(void *arg)
+{
+	return arg;
+}
+
+static void *short_threads(void *arg)
+{
+	for (int i = 0; i < SHORT_THREADS; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, thread_return, NULL))
+			_exit(1);
+		pthread_join(thread, NULL);
+	}
+	return arg;
+}
+
+static void short_threads_by_four(void *arg)
+{
+	pthread_t threads[4];
+
+	(void)arg;
+	for (size_t i = 0; i < HG_ARRAY_SIZE(threads); i++) {
+		if (pthread_create(&threads[i], NULL, short_threads, NULL))
+			_exit(1);
+	}
+	for (size_t i = 0; i < HG_ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+}
+
+struct told {
+	size_t born, dead, alive_before_death;
+	char *dead_lanes;
+};
+
+static void told_born(void *arg, const struct hg_task_info *task)
+{
+	struct told *told = arg;
+
+	told->born++;
+	/* Told of after its end: nobody would ever take it for dead again. */
+	told->alive_before_death += told->dead_lanes[task->lane & (LANES_TOLD - 1)];
+}
+
+static void told_dead(void *arg, uint32_t lane, pid_t tid)
+{
+	struct told *told = arg;
+
+	(void)tid;
+	told->dead++;
+	told->dead_lanes[lane & (LANES_TOLD - 1)] = 1;
+}
+
+/*
+ * Threads that live for microseconds, on all CPUs: a lane is one task's for ever, and who is dead stays dead
+ * even where the ring that has the end is read before the one that has the beginning.
+ */
+static void test_short_lived_threads(void **state)
+{
+	struct told told = {.dead_lanes = calloc(1, LANES_TOLD)};
+	struct hg_probes_opts opts = {.observer = {.task_new = told_born,
+						   .role_new = told_born,
+						   .task_exit = told_dead,
+						   .arg = &told}};
+	struct child child = child_start(short_threads_by_four, NULL);
+	size_t tasks = 0, twice = 0;
+	struct recording r;
+	char *seen;
+
+	(void)state;
+	assert_non_null(told.dead_lanes);
+	recording_begin(&r, &opts);
+	assert_int_equal(hg_probes_root_add(r.p, child.pid, HG_ROLEF_TARGET, 0), 0);
+	recording_attach(&r);
+	child_go(&child);
+	while (!waitpid(child.pid, NULL, WNOHANG))
+		recording_run(&r, 3);
+	recording_end(&r);
+	seen = calloc(1, LANES_TOLD);
+	assert_non_null(seen);
+	for (size_t i = 0; i < r.n; i++) {
+		const struct hg_record *rec = &r.recs[i];
+		uint64_t lane = rec->f[HG_TASK_LANE];
+
+		if (rec->kind != HG_KIND_TASK)
+			continue;
+		assert_true(lane < LANES_TOLD);
+		twice += seen[lane];
+		seen[lane] = 1;
+		tasks += rec->f[HG_TASK_TGID] == (uint64_t)child.pid;
+	}
+	print_message("%zu tasks, %zu told alive, %zu dead, %zu of them alive afterwards\n", tasks,
+		      told.born, told.dead, told.alive_before_death);
+	free(seen);
+	free(told.dead_lanes);
+	assert_int_equal(twice, 0);
+	assert_int_equal(told.alive_before_death, 0);
+	if (!hg_probes_lost(r.p)) {
+		assert_int_equal(tasks, 4 * SHORT_THREADS + 5);
+		assert_int_equal(hg_probes_members(r.p, HG_ROLEF_TARGET), 0);
+	}
 	recording_free(&r);
 }
 
@@ -331,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reused_tid_is_another_lane),
 		cmocka_unit_test(test_two_thousand_threads),
+		cmocka_unit_test(test_short_lived_threads),
 		cmocka_unit_test(test_lane_survives_exec_by_a_thread),
 		cmocka_unit_test(test_run_time_agrees_with_schedstat),
 	};
