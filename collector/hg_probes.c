@@ -219,7 +219,7 @@ void hg_probes_close(struct hg_probes *p)
 	free(p->rings);
 	ring_buffer__free(p->bell);
 	hg_hourglass_bpf__destroy(p->skel);
-	hg_lanes_free(&p->lanes);
+	hg_probe_lanes_free(&p->lanes);
 	hg_probes_net_free(p);
 	hg_probes_blockdev_free(p);
 	hg_stacks_free(&p->stacks);
@@ -353,7 +353,7 @@ size_t hg_probes_members(const struct hg_probes *p, uint32_t role)
 
 uint32_t hg_probes_lane_by_tid(const struct hg_probes *p, pid_t tid)
 {
-	struct hg_lane *lane = hg_lanes_find_tid(&p->lanes, tid);
+	struct hg_probe_lane *lane = hg_probe_lanes_find_tid(&p->lanes, tid);
 
 	return lane ? lane->lane : 0;
 }

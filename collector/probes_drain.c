@@ -170,8 +170,8 @@ static int text_intern(struct hg_writer *w, const char *text, size_t size, uint6
 	return rc;
 }
 
-int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t role, uint32_t target,
-			  const char *comm, uint64_t time_ns)
+int hg_probes_role_define(struct hg_probes *p, struct hg_probe_lane *lane, uint32_t role,
+			  uint32_t target, const char *comm, uint64_t time_ns)
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
 	struct hg_record rec = {.time_ns = time_ns, .kind = HG_KIND_ROLE};
@@ -190,7 +190,7 @@ int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t ro
 	if (lane->role == role && (lane->target == target || !role))
 		return 0;
 	lane->target = target;
-	hg_lanes_role_set(&p->lanes, lane, role);
+	hg_probe_lanes_role_set(&p->lanes, lane, role);
 	rec.f[HG_ROLE_LANE] = lane->lane;
 	rec.f[HG_ROLE_ROLE] = role;
 	rec.f[HG_ROLE_TARGET] = target;
@@ -203,7 +203,7 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
 	struct hg_record rec = {.time_ns = ev->time_ns, .kind = HG_KIND_TASK};
-	struct hg_lane *lane = hg_lanes_get(&p->lanes, ev->lane);
+	struct hg_probe_lane *lane = hg_probe_lanes_get(&p->lanes, ev->lane);
 	char comm[HG_COMM_BYTES + 1] = {0};
 	int rc;
 
@@ -214,7 +214,7 @@ int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct
 		lane->defined = true;
 		lane->tgid = (pid_t)ev->tgid;
 		lane->start_ns = ev->start_ns;
-		hg_lanes_tid_set(&p->lanes, lane, (pid_t)ev->tid);
+		hg_probe_lanes_tid_set(&p->lanes, lane, (pid_t)ev->tid);
 		rec.f[HG_TASK_LANE] = ev->lane;
 		rec.f[HG_TASK_TID] = ev->tid;
 		rec.f[HG_TASK_TGID] = ev->tgid;
@@ -260,11 +260,11 @@ static void lane_told(struct hg_probes *p, uint32_t id, bool competitor)
 	const struct hg_probes_observer *observer = &p->opts.observer;
 	void (*fn)(void *, uint32_t) =
 		competitor ? observer->competitor_seen : observer->waker_seen;
-	struct hg_lane *lane;
+	struct hg_probe_lane *lane;
 
 	if (!fn || id == HG_LANE_IDLE)
 		return;
-	lane = hg_lanes_get(&p->lanes, id);
+	lane = hg_probe_lanes_get(&p->lanes, id);
 	if (!lane || lane->exited || lane->role ||
 	    (competitor ? lane->told_competitor : lane->told_waker))
 		return;
@@ -297,18 +297,18 @@ static void wakeup_tell(struct hg_probes *p, const struct hg_ev_wakeup *ev)
 
 static int exec_define(struct hg_probes *p, struct hg_writer *w, const struct hg_ev_exec *ev)
 {
-	struct hg_lane *lane = hg_lanes_get(&p->lanes, ev->lane);
+	struct hg_probe_lane *lane = hg_probe_lanes_get(&p->lanes, ev->lane);
 
 	if (!lane)
 		return -ENOMEM;
-	hg_lanes_tid_set(&p->lanes, lane, (pid_t)ev->tid);
+	hg_probe_lanes_tid_set(&p->lanes, lane, (pid_t)ev->tid);
 	return name_define(p, w, ev->time_ns, ev->lane, ev->comm, ev->exe);
 }
 
 /* Moved to another cgroup: what it does is asked for at the next tick. */
 static int moved_define(struct hg_probes *p, const struct hg_ev_role *ev)
 {
-	struct hg_lane *lane = hg_lanes_find(&p->lanes, ev->lane);
+	struct hg_probe_lane *lane = hg_probe_lanes_find(&p->lanes, ev->lane);
 
 	p->moved = true;
 	/* Of another ring: its beginning is still to come. */
@@ -321,13 +321,13 @@ static int moved_define(struct hg_probes *p, const struct hg_ev_role *ev)
 static int exit_tell(struct hg_probes *p, const struct hg_ev_exit *ev)
 {
 	const struct hg_probes_observer *observer = &p->opts.observer;
-	struct hg_lane *lane = hg_lanes_get(&p->lanes, ev->lane);
+	struct hg_probe_lane *lane = hg_probe_lanes_get(&p->lanes, ev->lane);
 
 	if (!lane)
 		return -ENOMEM;
 	if (observer->task_exit)
 		observer->task_exit(observer->arg, ev->lane, (pid_t)ev->tid);
-	hg_lanes_exit(&p->lanes, lane);
+	hg_probe_lanes_exit(&p->lanes, lane);
 	return 0;
 }
 
@@ -509,7 +509,7 @@ long hg_probes_drain(struct hg_probes *p, struct hg_writer *w, unsigned int budg
 		moved += n;
 	}
 	if (complete)
-		hg_lanes_round_complete(&p->lanes);
+		hg_probe_lanes_round_complete(&p->lanes);
 	rc = hg_probes_definitions_flush(p, w);
 	return rc ? rc : moved;
 }

@@ -82,7 +82,7 @@ struct hg_probes {
 	struct hg_netdev *netdevs;
 	struct hg_blockdev *blockdevs;
 
-	struct hg_lanes lanes;
+	struct hg_probe_lanes lanes;
 	struct hg_definition *definitions;
 	size_t n_definitions, definitions_size;
 	uint64_t control_ns; /* last time on the control stream */
@@ -103,8 +103,8 @@ void hg_probes_bell_clear(struct hg_probes *p);
 /* probes_drain.c: a TASK (if it is new), its ROLE (if that is new) and the observer. */
 int hg_probes_task_define(struct hg_probes *p, struct hg_writer *w, const struct hg_ev_task *ev);
 /* role replaces the former one, but for PROMOTED, unless that is younger than time_ns. */
-int hg_probes_role_define(struct hg_probes *p, struct hg_lane *lane, uint32_t role, uint32_t target,
-			  const char *comm, uint64_t time_ns);
+int hg_probes_role_define(struct hg_probes *p, struct hg_probe_lane *lane, uint32_t role,
+			  uint32_t target, const char *comm, uint64_t time_ns);
 /* A record that is to precede those of this round. */
 int hg_probes_definition_add(struct hg_probes *p, const struct hg_record *rec);
 /* Writes the definitions gathered so far, in time order. */

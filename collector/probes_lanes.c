@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/probes_lanes.h"
 
-void hg_lanes_free(struct hg_lanes *lanes)
+void hg_probe_lanes_free(struct hg_probe_lanes *lanes)
 {
-	struct hg_lane *lane, *next;
+	struct hg_probe_lane *lane, *next;
 
 	HASH_CLEAR(by_tid, lanes->by_tid);
 	HASH_ITER (by_lane, lanes->by_lane, lane, next) {
@@ -12,25 +12,25 @@ void hg_lanes_free(struct hg_lanes *lanes)
 	}
 }
 
-struct hg_lane *hg_lanes_find(const struct hg_lanes *lanes, uint32_t id)
+struct hg_probe_lane *hg_probe_lanes_find(const struct hg_probe_lanes *lanes, uint32_t id)
 {
-	struct hg_lane *lane;
+	struct hg_probe_lane *lane;
 
 	HASH_FIND(by_lane, lanes->by_lane, &id, sizeof(id), lane);
 	return lane;
 }
 
-struct hg_lane *hg_lanes_find_tid(const struct hg_lanes *lanes, pid_t tid)
+struct hg_probe_lane *hg_probe_lanes_find_tid(const struct hg_probe_lanes *lanes, pid_t tid)
 {
-	struct hg_lane *lane;
+	struct hg_probe_lane *lane;
 
 	HASH_FIND(by_tid, lanes->by_tid, &tid, sizeof(tid), lane);
 	return lane;
 }
 
-struct hg_lane *hg_lanes_get(struct hg_lanes *lanes, uint32_t id)
+struct hg_probe_lane *hg_probe_lanes_get(struct hg_probe_lanes *lanes, uint32_t id)
 {
-	struct hg_lane *lane = hg_lanes_find(lanes, id);
+	struct hg_probe_lane *lane = hg_probe_lanes_find(lanes, id);
 
 	if (lane)
 		return lane;
@@ -42,7 +42,7 @@ struct hg_lane *hg_lanes_get(struct hg_lanes *lanes, uint32_t id)
 	return lane;
 }
 
-static void tid_forget(struct hg_lanes *lanes, struct hg_lane *lane)
+static void tid_forget(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane)
 {
 	/* tid is 0 exactly when the lane is not in that table. */
 	if (lane->tid)
@@ -50,9 +50,9 @@ static void tid_forget(struct hg_lanes *lanes, struct hg_lane *lane)
 	lane->tid = 0;
 }
 
-void hg_lanes_tid_set(struct hg_lanes *lanes, struct hg_lane *lane, pid_t tid)
+void hg_probe_lanes_tid_set(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane, pid_t tid)
 {
-	struct hg_lane *former = hg_lanes_find_tid(lanes, tid);
+	struct hg_probe_lane *former = hg_probe_lanes_find_tid(lanes, tid);
 
 	if (former == lane || lane->exited)
 		return;
@@ -65,7 +65,8 @@ void hg_lanes_tid_set(struct hg_lanes *lanes, struct hg_lane *lane, pid_t tid)
 	HASH_ADD(by_tid, lanes->by_tid, tid, sizeof(lane->tid), lane);
 }
 
-void hg_lanes_role_set(struct hg_lanes *lanes, struct hg_lane *lane, uint32_t role)
+void hg_probe_lanes_role_set(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane,
+			     uint32_t role)
 {
 	for (unsigned int bit = 0; bit < HG_ROLE_BITS && !lane->exited; bit++) {
 		if (lane->role >> bit & 1)
@@ -76,13 +77,13 @@ void hg_lanes_role_set(struct hg_lanes *lanes, struct hg_lane *lane, uint32_t ro
 	lane->role = role;
 }
 
-void hg_lanes_exit(struct hg_lanes *lanes, struct hg_lane *lane)
+void hg_probe_lanes_exit(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane)
 {
 	uint32_t role = lane->role;
 
 	if (lane->exited)
 		return;
-	hg_lanes_role_set(lanes, lane, 0);
+	hg_probe_lanes_role_set(lanes, lane, 0);
 	lane->role = role;
 	tid_forget(lanes, lane);
 	lane->exited = true;
@@ -90,9 +91,9 @@ void hg_lanes_exit(struct hg_lanes *lanes, struct hg_lane *lane)
 	lanes->exited_now = lane;
 }
 
-void hg_lanes_round_complete(struct hg_lanes *lanes)
+void hg_probe_lanes_round_complete(struct hg_probe_lanes *lanes)
 {
-	struct hg_lane *lane, *next;
+	struct hg_probe_lane *lane, *next;
 
 	for (lane = lanes->exited_before; lane; lane = next) {
 		next = lane->next_exited;

@@ -14,7 +14,7 @@
 
 #define HG_ROLE_BITS 8
 
-struct hg_lane {
+struct hg_probe_lane {
 	uint32_t lane, role, target;
 	pid_t tid, tgid;
 	uint64_t start_ns;
@@ -23,36 +23,38 @@ struct hg_lane {
 	bool seeded;
 	bool told_waker, told_competitor;
 	bool exited; /* kept until what other rings hold of it was read */
-	struct hg_lane *next_exited;
+	struct hg_probe_lane *next_exited;
 	UT_hash_handle by_lane, by_tid;
 };
 
-struct hg_lanes {
-	struct hg_lane *by_lane, *by_tid;
-	size_t members[HG_ROLE_BITS];		    /* alive, by role bit */
-	struct hg_lane *exited_now, *exited_before; /* since the last complete round; earlier */
+struct hg_probe_lanes {
+	struct hg_probe_lane *by_lane, *by_tid;
+	size_t members[HG_ROLE_BITS]; /* alive, by role bit */
+	struct hg_probe_lane *exited_now,
+		*exited_before; /* since the last complete round; earlier */
 };
 
-void hg_lanes_free(struct hg_lanes *lanes);
+void hg_probe_lanes_free(struct hg_probe_lanes *lanes);
 
 /* NULL if unknown. */
-struct hg_lane *hg_lanes_find(const struct hg_lanes *lanes, uint32_t lane);
-struct hg_lane *hg_lanes_find_tid(const struct hg_lanes *lanes, pid_t tid);
+struct hg_probe_lane *hg_probe_lanes_find(const struct hg_probe_lanes *lanes, uint32_t lane);
+struct hg_probe_lane *hg_probe_lanes_find_tid(const struct hg_probe_lanes *lanes, pid_t tid);
 
 /* The lane, made without tid if it is unknown. NULL: no memory. */
-struct hg_lane *hg_lanes_get(struct hg_lanes *lanes, uint32_t lane);
+struct hg_probe_lane *hg_probe_lanes_get(struct hg_probe_lanes *lanes, uint32_t lane);
 
 /* tid now belongs to this lane. A lane that had it keeps its entry but is no longer found by it. */
-void hg_lanes_tid_set(struct hg_lanes *lanes, struct hg_lane *lane, pid_t tid);
-void hg_lanes_role_set(struct hg_lanes *lanes, struct hg_lane *lane, uint32_t role);
+void hg_probe_lanes_tid_set(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane, pid_t tid);
+void hg_probe_lanes_role_set(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane,
+			     uint32_t role);
 
 /*
  * The task is dead: no member, and not found by its tid. Rings are read one by one: another may still hold
  * older records of it, even its TASK, which must not make it alive again.
  */
-void hg_lanes_exit(struct hg_lanes *lanes, struct hg_lane *lane);
+void hg_probe_lanes_exit(struct hg_probe_lanes *lanes, struct hg_probe_lane *lane);
 
 /* All rings were read to their ends: nothing is left of who exited before the former time. */
-void hg_lanes_round_complete(struct hg_lanes *lanes);
+void hg_probe_lanes_round_complete(struct hg_probe_lanes *lanes);
 
 #endif

@@ -23,17 +23,17 @@ static int seed_take(struct hg_probes *p, struct hg_writer *w, const struct hg_s
 		     size_t *news)
 {
 	struct hg_record rec = {.time_ns = seed->task.time_ns, .kind = HG_KIND_SEED};
-	struct hg_lane *lane;
+	struct hg_probe_lane *lane;
 	uint32_t role = 0;
 	int rc;
 
-	lane = hg_lanes_find(&p->lanes, seed->task.lane);
+	lane = hg_probe_lanes_find(&p->lanes, seed->task.lane);
 	if (lane)
 		role = lane->role;
 	rc = hg_probes_task_define(p, w, &seed->task);
 	if (rc)
 		return rc;
-	lane = hg_lanes_find(&p->lanes, seed->task.lane);
+	lane = hg_probe_lanes_find(&p->lanes, seed->task.lane);
 	if (!lane)
 		return -ENOMEM;
 	if (lane->exited)
@@ -151,7 +151,7 @@ int hg_probes_promote(struct hg_probes *p, struct hg_writer *w, uint32_t lane)
 {
 	struct hg_promote_args args = {.lane = lane, .role = HG_ROLEF_PROMOTED};
 	uint64_t role_ns;
-	struct hg_lane *l;
+	struct hg_probe_lane *l;
 	int rc;
 
 	if (lane < HG_LANE_FIRST)
@@ -160,7 +160,7 @@ int hg_probes_promote(struct hg_probes *p, struct hg_writer *w, uint32_t lane)
 					 : promote_by_program(p, &args);
 	if (rc)
 		return rc;
-	l = hg_lanes_get(&p->lanes, lane);
+	l = hg_probe_lanes_get(&p->lanes, lane);
 	if (!l)
 		return -ENOMEM;
 	/* The kernel's roles, whose records may still be in a ring, are not younger or older for this. */

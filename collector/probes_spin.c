@@ -69,7 +69,7 @@ static void spin_tell(struct hg_probes *p, const struct hg_spin *spin,
 int hg_probes_spin_take(struct hg_probes *p, const struct hg_ev_sample_code *ev,
 			struct hg_ev_sample *sample)
 {
-	const struct hg_lane *lane = hg_lanes_find(&p->lanes, ev->sample.lane);
+	const struct hg_probe_lane *lane = hg_probe_lanes_find(&p->lanes, ev->sample.lane);
 	struct hg_spin_code code = {.ip = ev->ip};
 	struct hg_spin_loop loop;
 	struct spin_key key = {0};

@@ -39,7 +39,7 @@ struct holder {
 	UT_hash_handle hh;
 };
 
-struct hg_lanes {
+struct hg_session_lanes {
 	struct lane *lanes;
 	struct holder *holders;
 	size_t holders_count;
@@ -52,7 +52,7 @@ struct hg_lanes {
 
 /* -- who is sampled -- */
 
-static struct lane *lane_find(struct hg_lanes *l, uint32_t id)
+static struct lane *lane_find(struct hg_session_lanes *l, uint32_t id)
 {
 	struct lane *lane;
 
@@ -61,14 +61,14 @@ static struct lane *lane_find(struct hg_lanes *l, uint32_t id)
 }
 
 /* With -a alone the machine is the target: its locks, cgroups and networks are looked at as one's. */
-static uint32_t role_to_sample(const struct hg_lanes *l, uint32_t role)
+static uint32_t role_to_sample(const struct hg_session_lanes *l, uint32_t role)
 {
 	if (l->all_is_target && role & HG_ROLEF_ALL && !(role & HG_ROLEF_CLIENT))
 		role |= HG_ROLEF_TARGET;
 	return role;
 }
 
-static void lane_sample(struct hg_lanes *l, struct lane *lane)
+static void lane_sample(struct hg_session_lanes *l, struct lane *lane)
 {
 	lane->to_sample = true;
 	if (!l->sampling || lane->tid <= 0)
@@ -79,7 +79,7 @@ static void lane_sample(struct hg_lanes *l, struct lane *lane)
 }
 
 /* A CPU's ring may name a lane before the ring of another has told which task that is. */
-static struct lane *lane_get(struct hg_lanes *l, uint32_t id)
+static struct lane *lane_get(struct hg_session_lanes *l, uint32_t id)
 {
 	struct lane *lane = lane_find(l, id);
 
@@ -93,7 +93,7 @@ static struct lane *lane_get(struct hg_lanes *l, uint32_t id)
 	return lane;
 }
 
-static struct lane *lane_know(struct hg_lanes *l, const struct hg_task_info *task)
+static struct lane *lane_know(struct hg_session_lanes *l, const struct hg_task_info *task)
 {
 	struct lane *lane = lane_get(l, task->lane);
 
@@ -123,7 +123,7 @@ static void on_role_new(void *arg, const struct hg_task_info *task)
 
 static void on_task_exit(void *arg, uint32_t id, pid_t tid)
 {
-	struct hg_lanes *l = arg;
+	struct hg_session_lanes *l = arg;
 	struct lane *lane = lane_find(l, id);
 
 	if (!lane)
@@ -146,13 +146,13 @@ static void on_competitor_seen(void *arg, uint32_t id)
 
 static void on_spin_seen(void *arg, const struct hg_spin_seen *spin)
 {
-	struct hg_lanes *l = arg;
+	struct hg_session_lanes *l = arg;
 
 	if (l->sampling)
 		session_sampling_spin_add(l->sampling, spin);
 }
 
-static void lane_seen(struct hg_lanes *l, uint32_t id, uint32_t times)
+static void lane_seen(struct hg_session_lanes *l, uint32_t id, uint32_t times)
 {
 	struct lane *lane = id ? lane_get(l, id) : NULL;
 
@@ -172,7 +172,7 @@ static void on_waker_seen(void *arg, uint32_t id)
 
 static void on_holder_seen(void *arg, uint32_t waiter_lane, pid_t holder_tid)
 {
-	struct hg_lanes *l = arg;
+	struct hg_session_lanes *l = arg;
 	struct lane *waiter = lane_find(l, waiter_lane);
 	struct holder_key key = {0};
 	struct holder *h;
@@ -241,7 +241,7 @@ static pid_t nstid_scan(const struct holder_key *key)
 	return 0;
 }
 
-static void holder_resolve(struct hg_lanes *l, struct holder *h)
+static void holder_resolve(struct hg_session_lanes *l, struct holder *h)
 {
 	char who[16];
 
@@ -254,7 +254,7 @@ static void holder_resolve(struct hg_lanes *l, struct holder *h)
 }
 
 /* Holds count for the holder's lane as wakes do. */
-static void holders_count_in(struct hg_lanes *l, const struct hg_probes *p)
+static void holders_count_in(struct hg_session_lanes *l, const struct hg_probes *p)
 {
 	unsigned int resolved = 0;
 	struct holder *h, *tmp;
@@ -270,7 +270,7 @@ static void holders_count_in(struct hg_lanes *l, const struct hg_probes *p)
 	}
 }
 
-static void holders_forget(struct hg_lanes *l)
+static void holders_forget(struct hg_session_lanes *l)
 {
 	struct holder *h, *tmp;
 
@@ -284,7 +284,7 @@ static void holders_forget(struct hg_lanes *l)
 
 /* -- promotion -- */
 
-static struct lane *most_seen(struct hg_lanes *l)
+static struct lane *most_seen(struct hg_session_lanes *l)
 {
 	struct lane *lane, *tmp, *best = NULL;
 
@@ -297,7 +297,7 @@ static struct lane *most_seen(struct hg_lanes *l)
 }
 
 /* They stay candidates, for when another one ends. */
-static void over_count(struct hg_lanes *l)
+static void over_count(struct hg_session_lanes *l)
 {
 	struct lane *lane, *tmp;
 
@@ -309,7 +309,7 @@ static void over_count(struct hg_lanes *l)
 	}
 }
 
-int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_writer *w)
+int session_lanes_promote(struct hg_session_lanes *l, struct hg_probes *p, struct hg_writer *w)
 {
 	struct lane *best;
 
@@ -330,7 +330,8 @@ int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_wri
 	return 0;
 }
 
-void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint32_t *over_out)
+void session_lanes_counts(const struct hg_session_lanes *l, uint32_t *promoted_out,
+			  uint32_t *over_out)
 {
 	*promoted_out = l->promoted;
 	*over_out = l->over;
@@ -338,9 +339,9 @@ void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint
 
 /* -- life -- */
 
-int session_lanes_new(bool all_is_target, struct hg_lanes **out)
+int session_lanes_new(bool all_is_target, struct hg_session_lanes **out)
 {
-	struct hg_lanes *l = calloc(1, sizeof(*l));
+	struct hg_session_lanes *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
@@ -350,12 +351,12 @@ int session_lanes_new(bool all_is_target, struct hg_lanes **out)
 	return 0;
 }
 
-void session_lanes_sampling_set(struct hg_lanes *l, struct hg_sampling *sampling)
+void session_lanes_sampling_set(struct hg_session_lanes *l, struct hg_sampling *sampling)
 {
 	l->sampling = sampling;
 }
 
-struct hg_probes_observer session_lanes_observer(struct hg_lanes *l)
+struct hg_probes_observer session_lanes_observer(struct hg_session_lanes *l)
 {
 	return (struct hg_probes_observer){
 		.task_new = on_task_new,
@@ -369,7 +370,7 @@ struct hg_probes_observer session_lanes_observer(struct hg_lanes *l)
 	};
 }
 
-void session_lanes_free(struct hg_lanes *l)
+void session_lanes_free(struct hg_session_lanes *l)
 {
 	struct lane *lane, *tmp;
 

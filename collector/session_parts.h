@@ -128,17 +128,18 @@ int session_sampling_idle(struct hg_sampling *s);
 
 /* -- session_lanes.c: level 2, and who is sampled -- */
 
-struct hg_lanes;
+struct hg_session_lanes;
 
 /* all_is_target: -a, and no target is named. */
-int session_lanes_new(bool all_is_target, struct hg_lanes **out);
-void session_lanes_free(struct hg_lanes *l);
+int session_lanes_new(bool all_is_target, struct hg_session_lanes **out);
+void session_lanes_free(struct hg_session_lanes *l);
 /* For hg_probes_opts. */
-struct hg_probes_observer session_lanes_observer(struct hg_lanes *l);
-void session_lanes_sampling_set(struct hg_lanes *l, struct hg_sampling *sampling);
+struct hg_probes_observer session_lanes_observer(struct hg_session_lanes *l);
+void session_lanes_sampling_set(struct hg_session_lanes *l, struct hg_sampling *sampling);
 /* Once a second: promotes those that woke level 0 or held its locks, up to the cap. 0 or -errno of the writer. */
-int session_lanes_promote(struct hg_lanes *l, struct hg_probes *p, struct hg_writer *w);
-void session_lanes_counts(const struct hg_lanes *l, uint32_t *promoted_out, uint32_t *over_out);
+int session_lanes_promote(struct hg_session_lanes *l, struct hg_probes *p, struct hg_writer *w);
+void session_lanes_counts(const struct hg_session_lanes *l, uint32_t *promoted_out,
+			  uint32_t *over_out);
 
 /* -- session_cost.c -- */
 
@@ -170,7 +171,7 @@ struct hg_session {
 	struct hg_session_result *result;
 	struct hg_output output;
 	struct hg_targets targets;
-	struct hg_lanes *lanes;
+	struct hg_session_lanes *lanes;
 	struct hg_line_store *lines;
 	struct hg_client *client;  /* CMD or NULL */
 	struct hg_client_log *log; /* or NULL */
