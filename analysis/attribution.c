@@ -249,6 +249,8 @@ int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, cons
 		err = hg_findings_rows(f, model, ROWS_MAX);
 		if (!err)
 			err = hg_findings_targets(f, model);
+		if (!err)
+			err = hg_findings_sleeps(f, model);
 	}
 	hg_shares_clear(&a.shares);
 	if (err) {

@@ -36,6 +36,20 @@ static enum role role_of(const struct hg_lane *lane, bool all_is_target)
 	return lane->role & HG_ROLEF_PROMOTED ? WAKER : COMPETITOR;
 }
 
+const char *hg_findings_role(const struct hg_lane *lane, bool all_is_target)
+{
+	return roles[role_of(lane, all_is_target)].name;
+}
+
+bool hg_findings_all_is_target(const struct hg_lane *lanes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (lanes[i].role & HG_ROLEF_TARGET)
+			return false;
+	}
+	return true;
+}
+
 /* Time in which it did something or wanted to: not asleep for others to come, which idle pools do all day. */
 static uint64_t active_ns(const struct hg_lane *lane)
 {
@@ -99,11 +113,9 @@ static void row_split(struct hg_lane_row *row)
 
 static size_t entries_fill(struct entry *entries, const struct hg_lane *lanes, size_t count)
 {
-	bool all_is_target = true;
+	bool all_is_target = hg_findings_all_is_target(lanes, count);
 	size_t n = 0;
 
-	for (size_t i = 0; i < count; i++)
-		all_is_target &= !(lanes[i].role & HG_ROLEF_TARGET);
 	for (size_t i = 0; i < count; i++) {
 		const struct hg_lane *lane = &lanes[i];
 		uint64_t active = active_ns(lane);

@@ -110,6 +110,14 @@ struct hg_target_row {
 	uint64_t leaf_ns[HG_LEAVES];
 };
 
+/* Where in the kernel the target or the client slept, by waits whose stack was taken. */
+struct hg_sleep_row {
+	const char *role; /* "target", "client" */
+	enum hg_leaf leaf;
+	const char *frames; /* innermost first, joined by ';' */
+	uint64_t waits, ns;
+};
+
 /* Memory of a process of the target. */
 struct hg_footprint {
 	const char *name;	/* "nginx (pid 12)" */
@@ -139,6 +147,8 @@ struct hg_findings {
 	size_t targets_count;
 	struct hg_lane_row *rows;
 	size_t rows_count;
+	struct hg_sleep_row *sleeps; /* longest first */
+	size_t sleeps_count;
 	struct hg_gate *gates;
 	size_t gates_count;
 	struct hg_setup_note *setup;
@@ -167,6 +177,9 @@ int hg_findings_rows(struct hg_findings *f, const struct hg_model *m, unsigned i
 
 /* Fills f->targets. 0 or -ENOMEM. */
 int hg_findings_targets(struct hg_findings *f, const struct hg_model *m);
+
+/* Fills f->sleeps. 0 or -ENOMEM. */
+int hg_findings_sleeps(struct hg_findings *f, const struct hg_model *m);
 
 /* Renderers. Text is at most 80 columns. */
 int hg_findings_text(const struct hg_findings *f, FILE *out);

@@ -278,6 +278,14 @@ struct hg_lock {
 	uint32_t waiters; /* lanes that ever waited */
 };
 
+/* Waits of a lane whose stack was taken (one in a while), by what they waited for and by stack. */
+struct hg_wait_stack {
+	uint32_t lane;
+	enum hg_leaf leaf;
+	const char *frames; /* functions of the kernel, innermost first, joined by ';' */
+	uint64_t waits, ns; /* in the window */
+};
+
 /* A word that threads of a process spin for in user space. */
 struct hg_spin_word {
 	uint32_t tgid;
@@ -340,6 +348,7 @@ size_t hg_model_messages(const struct hg_model *m, const struct hg_message_serie
 size_t hg_model_targets(const struct hg_model *m, const struct hg_model_target **out);
 size_t hg_model_locks(const struct hg_model *m,
 		      const struct hg_lock **out); /* most wait_ns first */
+size_t hg_model_wait_stacks(const struct hg_model *m, const struct hg_wait_stack **out);
 size_t hg_model_spins(const struct hg_model *m, const struct hg_spin_word **out);
 /* The lane was seen to spin for it. */
 bool hg_model_spins_for(const struct hg_model *m, const struct hg_spin_word *w, uint32_t lane);

@@ -43,6 +43,7 @@ int hg_account_prepare(struct hg_model *m)
 	m->session.events = 0;
 	m->losses.contradictions = 0;
 	hg_locks_reset(m);
+	hg_wait_stacks_reset(m);
 	return hg_spins_reset(m);
 }
 

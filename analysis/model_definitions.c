@@ -165,6 +165,9 @@ int hg_model_read_definitions(struct hg_model *m)
 		case HG_KIND_TARGET:
 			on_target(m, rec);
 			break;
+		case HG_KIND_STACK:
+			err = hg_wait_stacks_define(m, rec);
+			break;
 		case HG_KIND_SPIN:
 			err = hg_spins_define(m, rec);
 			break;

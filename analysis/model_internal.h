@@ -82,6 +82,16 @@ struct hg_locks {
 	struct hg_lock *sorted;
 };
 
+/* Waits whose stack is known; frames: string by id of STACK. */
+struct hg_wait_stack_entry;
+struct hg_wait_stacks {
+	uint32_t *frames;
+	size_t frames_size;
+	struct hg_wait_stack *waits;
+	size_t waits_count, waits_size;
+	struct hg_wait_stack_entry *by_key;
+};
+
 struct hg_spin_pair;
 struct hg_spins {
 	struct hg_spin_word *words;
@@ -172,6 +182,7 @@ struct hg_model {
 	struct hg_disks disks;
 	struct hg_locks locks;
 	struct hg_spins spins;
+	struct hg_wait_stacks stacks;
 	size_t samples; /* in all series */
 	uint32_t ticks; /* of the sampler, in the window */
 	struct hg_look *looks;
@@ -264,6 +275,13 @@ void hg_locks_end(struct hg_model *m, uint32_t lock, uint32_t lane, uint64_t sin
 void hg_locks_sample(struct hg_model *m, uint32_t lock, uint32_t tick);
 int hg_locks_finish(struct hg_model *m);
 void hg_locks_free(struct hg_model *m);
+
+/* model_stacks.c: a STACK; a wait whose stack was taken. 0 or -errno. */
+int hg_wait_stacks_define(struct hg_model *m, const struct hg_record *rec);
+int hg_wait_stacks_add(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64_t stack,
+		       uint64_t from_ns, uint64_t to_ns);
+void hg_wait_stacks_reset(struct hg_model *m);
+void hg_wait_stacks_free(struct hg_model *m);
 
 /* model_spins.c: a SPIN, a SPIN_LOOK, a CPU_SAMPLE. 0 or -errno. */
 int hg_spins_define(struct hg_model *m, const struct hg_record *rec);

@@ -154,6 +154,7 @@ void hg_model_free(struct hg_model *m)
 	hg_disks_free(m);
 	hg_locks_free(m);
 	hg_spins_free(m);
+	hg_wait_stacks_free(m);
 	free(m->looks);
 	free(m->sub_ns);
 	free(m->lanes);

@@ -515,6 +515,19 @@ static void holes_sort(struct hg_model *m)
 	m->holes_known = true;
 }
 
+/* Of the wait that the record before has begun. */
+static void on_wait_stack(struct hg_replay *r, const struct hg_record *rec)
+{
+	uint64_t lane = rec->f[HG_WAIT_STACK_LANE];
+	struct hg_lane_state *s;
+
+	if (!hg_replay_lane(r, lane))
+		return;
+	s = &r->lanes[lane];
+	if (s->state == HG_STATE_BLOCKED && s->since_ns == rec->time_ns)
+		s->stack = (uint32_t)HG_MIN(rec->f[HG_WAIT_STACK_STACK], UINT32_MAX);
+}
+
 /* The runs. */
 
 static void on_cpu_record(struct hg_replay *r, const struct hg_record *rec, uint32_t cpu)
@@ -550,6 +563,9 @@ static void on_cpu_record(struct hg_replay *r, const struct hg_record *rec, uint
 	case HG_KIND_AFFINITY:
 		on_affinity(r, rec);
 		break;
+	case HG_KIND_WAIT_STACK:
+		on_wait_stack(r, rec);
+		break;
 	case HG_KIND_CPU_SAMPLE:
 		hg_spins_sample(r->m, rec);
 		break;
@@ -578,7 +594,8 @@ static bool want_events(void *arg, uint16_t machine, uint32_t stream)
 /* The sweep leaves the time of interrupts with running; samples are counted in totals. */
 static bool want_in_sweep(uint16_t kind)
 {
-	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ && kind != HG_KIND_CPU_SAMPLE;
+	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ && kind != HG_KIND_CPU_SAMPLE &&
+	       kind != HG_KIND_WAIT_STACK;
 }
 
 /* 1, or 0 when no later record matters. */

@@ -32,6 +32,7 @@ struct hg_lane_state {
 	uint32_t wait; /* its index in hg_model.waits, HG_WAIT_NONE */
 	uint32_t holder;
 	uint32_t lock;	/* of hg_locks_get */
+	uint32_t stack; /* blocked: id of where, 0 not taken */
 	uint32_t known; /* its place in hg_replay.known, if its state is neither gone nor unknown */
 	uint16_t cpu;
 	int16_t sysnr;

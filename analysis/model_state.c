@@ -150,6 +150,8 @@ static void state_end(struct hg_replay *r, uint32_t lane, uint64_t t, const stru
 	hg_account_add(r->m, lane, leaf, s->since_ns, t);
 	if (s->lock_wait)
 		hg_locks_end(r->m, s->lock, lane, s->since_ns, t);
+	if (s->stack && !r->err)
+		r->err = hg_wait_stacks_add(r->m, lane, leaf, s->stack, s->since_ns, t);
 }
 
 /* Steps of the sweep. */
@@ -286,6 +288,7 @@ static void state_begin(struct hg_replay *r, uint32_t lane, uint64_t t,
 	s->holder = enter->holder;
 	s->uninterruptible = enter->uninterruptible;
 	s->newborn = enter->newborn;
+	s->stack = 0;
 	s->lock_wait = enter->lock_wait && s->state == HG_STATE_BLOCKED;
 	s->wait = HG_WAIT_NONE;
 	waits = s->state == HG_STATE_RUNNABLE || s->state == HG_STATE_BLOCKED;

@@ -275,6 +275,24 @@ static json_t *lanes(const struct hg_findings *f)
 	return array;
 }
 
+static json_t *sleeps(const struct hg_findings *f)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < f->sleeps_count; i++) {
+		const struct hg_sleep_row *row = &f->sleeps[i];
+		json_t *o = json_object();
+
+		put(o, "role", text(row->role));
+		put(o, "state", text(hg_leaf_name(row->leaf)));
+		put(o, "frames", text(row->frames));
+		put(o, "waits", integer(row->waits));
+		put(o, "ns", integer(row->ns));
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
 static json_t *targets(const struct hg_findings *f)
 {
 	json_t *array = json_array();
@@ -416,6 +434,7 @@ static json_t *report(const struct hg_findings *f)
 	put(o, "what_if", what_if(f));
 	put(o, "targets", targets(f));
 	put(o, "lanes", lanes(f));
+	put(o, "sleeps", sleeps(f));
 	put(o, "quality", quality(f));
 	put(o, "setup", setup(f));
 	put(o, "environment", environment(f));

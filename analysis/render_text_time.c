@@ -4,7 +4,8 @@
 
 #include "analysis/render.h"
 
-#define ROLES_MAX 4
+#define ROLES_MAX    4
+#define SLEEPS_SHOWN 3 /* of a role */
 
 /* Rows of the first table. SPLIT: the parts of RUNNING whose user and kernel are known. */
 enum part { PART_USER, PART_KERNEL, PART_RUNNING, PART_LEAF };
@@ -291,6 +292,74 @@ static void targets_table(const struct hg_findings *f, FILE *out)
 	hg_table_print(t, out);
 }
 
+/* The functions that tell waits apart: not how every system call is entered, and no more than fit. */
+static void frames_cell(struct hg_table *t, const char *frames)
+{
+	static const char *const ends[] = {"do_syscall_64", "x64_sys_call", "ret_from_fork",
+					   "asm_exc_page_fault"};
+	char text[128];
+	size_t used = 0, functions = 0;
+
+	while (*frames && functions < 3) {
+		size_t length = strcspn(frames, ";");
+		bool end = !length;
+
+		for (size_t i = 0; i < HG_ARRAY_SIZE(ends); i++)
+			end |= length == strlen(ends[i]) && !strncmp(frames, ends[i], length);
+		if (end || used + length + 4 > sizeof(text))
+			break;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s",
+					 functions ? " < " : "", (int)length, frames);
+		frames += length + (frames[length] == ';');
+		functions++;
+	}
+	text[used] = 0;
+	hg_render_cell(t, "%s", used ? text : "?");
+}
+
+static uint64_t sleeps_ns(const struct hg_findings *f, const char *role)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->sleeps_count; i++)
+		sum += strcmp(f->sleeps[i].role, role) ? 0 : f->sleeps[i].ns;
+	return sum;
+}
+
+/* What the kernel's functions say beyond the reason: the largest of each role. */
+static void sleeps_table(const struct hg_findings *f, FILE *out)
+{
+	static const struct hg_table_column columns[] = {{"role", HG_TABLE_LEFT, HG_TABLE_WHOLE},
+							 {"%", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+							 {"waits", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+							 {"state", HG_TABLE_LEFT, HG_TABLE_WHOLE},
+							 {"in", HG_TABLE_LEFT, HG_TABLE_ELIDE}};
+	hg_table_auto struct hg_table *t =
+		hg_table_new(columns, HG_ARRAY_SIZE(columns), HG_RENDER_WIDTH, 2);
+	size_t of_role = 0;
+
+	if (!f->sleeps_count)
+		return;
+	for (size_t i = 0; i < f->sleeps_count; i++) {
+		const struct hg_sleep_row *row = &f->sleeps[i];
+
+		of_role = i && !strcmp(row->role, f->sleeps[i - 1].role) ? of_role + 1 : 0;
+		if (of_role >= SLEEPS_SHOWN)
+			continue;
+		hg_render_cell(t, "%s", row->role);
+		hg_render_cell(t, "%.1f", percent(row->ns, sleeps_ns(f, row->role)));
+		hg_render_cell(t, "%llu", (unsigned long long)row->waits);
+		hg_render_cell(t, "%s", hg_leaf_name(row->leaf) + strlen("blocked."));
+		frames_cell(t, row->frames);
+	}
+	fputc('\n', out);
+	hg_render_paragraph(
+		out, 2,
+		"Where in the kernel they slept, %% of the waits whose stack was taken (one "
+		"in a while of each thread; innermost function first):");
+	hg_table_print(t, out);
+}
+
 void hg_render_time(const struct hg_findings *f, FILE *out, bool bold)
 {
 	struct totals totals[ROLES_MAX];
@@ -305,6 +374,7 @@ void hg_render_time(const struct hg_findings *f, FILE *out, bool bold)
 		states_table(target, client, out);
 		targets_table(f, out);
 		lanes_table(f, out);
+		sleeps_table(f, out);
 	}
 	others_table(f, out);
 }

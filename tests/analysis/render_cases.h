@@ -47,6 +47,16 @@ static struct hg_findings *case_new(const char *target)
 	return f;
 }
 
+static void case_sleep(struct hg_findings *f, const char *role, enum hg_leaf leaf,
+		       const char *frames, uint64_t ms)
+{
+	if (!f->sleeps)
+		f->sleeps = hg_arena_array(f->arena, 8, sizeof(*f->sleeps));
+	assert(f->sleeps && f->sleeps_count < 8);
+	f->sleeps[f->sleeps_count++] = (struct hg_sleep_row){
+		.role = role, .leaf = leaf, .frames = frames, .waits = 10, .ns = ms * MS};
+}
+
 static void case_rows(struct hg_findings *f, const struct row_spec *specs, size_t n)
 {
 	f->rows = hg_arena_array(f->arena, n, sizeof(*f->rows));
@@ -320,6 +330,14 @@ static struct hg_findings *case_locking(void)
 	case_wrk(f);
 	case_gates(f, true);
 	case_rows(f, rows, HG_ARRAY_SIZE(rows));
+	case_sleep(f, "target", HG_LEAF_BLOCKED_LOCK,
+		   "futex_do_wait;__futex_wait;futex_wait;do_futex;__x64_sys_futex;do_syscall_64",
+		   900);
+	case_sleep(
+		f, "target", HG_LEAF_BLOCKED_NET,
+		"do_epoll_wait;__x64_sys_epoll_wait;do_syscall_64;entry_SYSCALL_64_after_hwframe",
+		100);
+	case_sleep(f, "client", HG_LEAF_BLOCKED_NET, "do_epoll_wait;do_syscall_64", 500);
 	*v = case_candidate("locking", "user");
 	v->subject = (struct hg_subject){"host", "lock", "0x7f32c8a01040", "mutex of server"};
 	v->confidence = HG_CONFIDENCE_HIGH;
@@ -507,6 +525,8 @@ static struct hg_findings *case_hostile(void)
 	snprintf(f->client.source, sizeof(f->client.source), "\xff<b>");
 	snprintf(f->health, sizeof(f->health), "%.200s", longest);
 	case_rows(f, rows, HG_ARRAY_SIZE(rows));
+	case_sleep(f, "target", HG_LEAF_BLOCKED_OTHER, "a\033[31m<script>;\n\"quote\";;x", 900);
+	case_sleep(f, "client", HG_LEAF_BLOCKED_NET, "", 10);
 	json_decref(f->environment);
 	/* the environment comes from the file too: any shape */
 	f->environment = json_pack("{s:{s:s, s:i, s:[i], s:n}, s:{s:[i,s]}, s:i}", "host",

@@ -232,6 +232,51 @@ static void test_locks(void **state)
 	tb_free(&tb);
 }
 
+static void test_wait_stacks(void **state)
+{
+	struct hg_model_opts opts = {.window_from_s = 1e-6, .window_to_s = 3.5e-6, .subwindows = 1};
+	const struct hg_wait_stack *w;
+	struct trace_builder tb;
+	struct hg_model *m;
+
+	begin(&tb);
+	tb_stack(&tb, 1000, 1, "do_epoll_wait;do_syscall_64");
+	tb_stack(&tb, 1000, 2, "anon_pipe_read;vfs_read");
+	tb_stack(&tb, 1000, 7, "anon_pipe_read;vfs_read"); /* the same from elsewhere in it */
+	tb_switch(&tb, 0, 1100, HG_LANE_IDLE, A, 0, 0);
+	tb_block(&tb, 0, 1200, A, HG_LANE_IDLE, 1, 0, 5, 0, 0, 0);
+	tb_wait_stack(&tb, 0, 1200, A, 2);
+	tb_wakeup(&tb, 0, 2200, A, 0, B, HG_CTX_TASK, -1, 0);
+	tb_switch(&tb, 0, 2200, HG_LANE_IDLE, A, 0, 0);
+	tb_wait_stack(&tb, 0, 2250, A, 1); /* it runs */
+	tb_block(&tb, 0, 2300, A, HG_LANE_IDLE, 1, 0, 5, 0, 0, 0);
+	tb_wait_stack(&tb, 0, 2300, A, 7);
+	tb_wakeup(&tb, 0, 2500, A, 0, B, HG_CTX_TASK, -1, 0);
+	tb_switch(&tb, 0, 2600, HG_LANE_IDLE, A, 0, 0);
+	tb_block(&tb, 0, 2700, A, HG_LANE_IDLE, 1, 0, 5, 0, 0, 0);
+	tb_wait_stack(&tb, 0, 2700, A, 999); /* not defined */
+	tb_wakeup(&tb, 0, 2800, A, 0, B, HG_CTX_TASK, -1, 0);
+	tb_switch(&tb, 0, 2800, HG_LANE_IDLE, A, 0, 0);
+	tb_block(&tb, 0, 4000, A, HG_LANE_IDLE, 1, 232, 5, 0, 0, 0);
+	tb_wait_stack(&tb, 0, 4000, A, 1);
+	tb_wait_stack(&tb, 0, 4000, UINT32_MAX, 1);
+	tb_mark(&tb, 5000, HG_MARK_END, HG_END_SECS);
+	m = tb_load(&tb, &opts);
+	assert_sums(m);
+	/* The window, 2000 to 4500, has the end of the first wait, the second, and 500 ns of the last. */
+	assert_int_equal(hg_model_wait_stacks(m, &w), 2);
+	assert_int_equal(w[0].lane, A);
+	assert_int_equal(w[0].leaf, HG_LEAF_BLOCKED_PEER);
+	assert_string_equal(w[0].frames, "anon_pipe_read;vfs_read");
+	assert_int_equal(w[0].waits, 2);
+	assert_int_equal(w[0].ns, 200 + 200);
+	assert_int_equal(w[1].leaf, HG_LEAF_BLOCKED_NET);
+	assert_string_equal(w[1].frames, "do_epoll_wait;do_syscall_64");
+	assert_int_equal(w[1].waits, 1);
+	assert_int_equal(w[1].ns, 500);
+	tb_free(&tb);
+}
+
 static void test_reasons(void **state)
 {
 	static const struct {
@@ -591,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_sweep_knows_the_end),
 		cmocka_unit_test(test_unseen_culprit),
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_wait_stacks),
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_runnable_beside_idle_cpu),
 		cmocka_unit_test(test_softirq_and_irq),

@@ -124,6 +124,18 @@ static inline void tb_probe(struct trace_builder *tb, uint64_t t, uint64_t id, c
 		  why ? tb_string(tb, why) : 0);
 }
 
+/* A stack, and that a lane which has just blocked sleeps there. */
+static inline void tb_stack(struct trace_builder *tb, uint64_t t, uint64_t id, const char *frames)
+{
+	TB_RECORD(tb, HG_STREAM_CONTROL, t, HG_KIND_STACK, id, tb_string(tb, frames));
+}
+
+static inline void tb_wait_stack(struct trace_builder *tb, unsigned int cpu, uint64_t t,
+				 uint64_t lane, uint64_t id)
+{
+	TB_RECORD(tb, HG_STREAM_CPU0 + cpu, t, HG_KIND_WAIT_STACK, lane, id);
+}
+
 static inline void tb_client(struct trace_builder *tb, uint64_t t, uint64_t tid, const char *argv)
 {
 	TB_RECORD(tb, HG_STREAM_CONTROL, t, HG_KIND_CLIENT, tid, tb_string(tb, argv), 0, 0, 0);
