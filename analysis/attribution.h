@@ -144,6 +144,10 @@ struct hg_attribution {
 #define HG_CPU_WAIT_MAX	    0.10 /* of the time: CPUs do not hold it back */
 #define HG_JOURNAL_PART                                                                            \
 	0.5 /* of the waits for a device: a journal that ends so many sets the pace of the rest */
+#define HG_POLL_MIN                                                                                \
+	0.5 /* of its CPU time: a thread may answer first and finish its work after, but not mostly */
+#define HG_MET_MIN                                                                                 \
+	0.95 /* of the offered load: with what is missing 1.05 times as much would be served */
 #define HG_LITTLE_MIN 0.75 /* X * R / connections: the client's connections are all waiting */
 
 /* A candidate in the making, with its credit per sub-window. */
@@ -207,6 +211,14 @@ struct hg_spinning hg_spinning_of(const struct hg_attribution *a, const struct h
 /* True, with a refutation added, if that is HG_SPIN_MAX or more: the CPU time is not work. */
 bool hg_case_refute_spinning(const struct hg_attribution *a, struct hg_case *k,
 			     const struct hg_lane *lane);
+/*
+ * True, with a refutation added, if most of the CPU time of a lane of the target (NULL: all) passes while no request is in
+ * flight: it polls, or has work of its own.
+ */
+bool hg_case_refute_polling(const struct hg_attribution *a, struct hg_case *k,
+			    const struct hg_lane *lane);
+/* The client offers a rate and is served: whatever is busy, nothing would raise the throughput but more load. */
+bool hg_load_is_met(const struct hg_attribution *a);
 
 /* The steps of attribution, in their order. */
 void hg_figures_make(struct hg_attribution *a);

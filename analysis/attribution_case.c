@@ -7,7 +7,8 @@
 
 #include "analysis/attribution.h"
 
-#define LIST_MAX 16 /* evidence, refutations and links of one candidate */
+#define RUN_PART_MIN 0.9 /* of the client's run: the window is all of it but its ends */
+#define LIST_MAX     16	 /* evidence, refutations and links of one candidate */
 
 void hg_case_credit(const struct hg_attribution *a, struct hg_case *k,
 		    const struct hg_blame_row *row)
@@ -153,6 +154,55 @@ bool hg_case_refute_spinning(const struct hg_attribution *a, struct hg_case *k,
 			    : "the target spins",
 		       100 * s.part, (unsigned long long)s.spins, (unsigned long long)s.samples);
 	return true;
+}
+
+/*
+ * Part of the time in which a request is in flight, at most: there are X * R of them on average (Little's law). Latency and
+ * throughput are those of the client's whole run, so that a part of it may be busier than the rest: NAN then.
+ */
+static double in_flight_max(const struct hg_attribution *a)
+{
+	const struct hg_client_result *r = a->client;
+
+	if (!r->valid || r->proxy || r->skewed || r->value <= 0 || r->latency_mean_s <= 0 ||
+	    r->duration_s <= 0 || a->wall_ns < RUN_PART_MIN * r->duration_s * 1e9)
+		return NAN;
+	return fmin(1, r->value * r->latency_mean_s);
+}
+
+bool hg_case_refute_polling(const struct hg_attribution *a, struct hg_case *k,
+			    const struct hg_lane *lane)
+{
+	double flight = in_flight_max(a), run_ns = 0, polling_ns = 0;
+
+	if (isnan(flight))
+		return false;
+	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
+		const struct hg_lane *l = &a->lanes[i];
+
+		if (lane ? l != lane : !hg_lane_is_target(l, a->level_all))
+			continue;
+		run_ns += hg_lane_run_ns(l);
+		polling_ns += fmax(0, hg_lane_run_ns(l) - flight * a->wall_ns);
+	}
+	if (run_ns <= 0 || polling_ns < HG_POLL_MIN * run_ns)
+		return false;
+	hg_case_refute(
+		a, k,
+		"%s %.0f %% of the CPU time while no request is in flight (%.6g %s x %.3g ms "
+		"= %.2g at a time): it polls, or has work of its own",
+		lane ? hg_arena_printf(a->arena, "%s uses", hg_lane_label(a, lane))
+		     : "the target uses",
+		100 * polling_ns / run_ns, a->client->value, a->client->unit,
+		1e3 * a->client->latency_mean_s, a->client->value * a->client->latency_mean_s);
+	return true;
+}
+
+bool hg_load_is_met(const struct hg_attribution *a)
+{
+	const struct hg_client_result *r = a->client;
+
+	return r->valid && r->offered > 0 && r->value >= HG_MET_MIN * r->offered;
 }
 
 const char *hg_lane_label(const struct hg_attribution *a, const struct hg_lane *lane)

@@ -129,6 +129,11 @@ size_t hg_cases_make(const struct hg_attribution *a, struct hg_case *cases)
 		hg_detectors[i]->evaluate(a, k);
 		if (!k->credited)
 			continue;
+		if (k->c.cause && hg_load_is_met(a))
+			hg_case_refute(a, k,
+				       "the offered load is met (%.4g of %.4g %s): relieving this "
+				       "would raise nothing",
+				       a->client->value, a->client->offered, a->client->unit);
 		case_finish(a, k);
 		n++;
 	}

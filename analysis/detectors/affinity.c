@@ -167,6 +167,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 100 * row->total_ns / a->wall_ns);
 	outside_check(a, k, &set, cpus);
 	hg_case_refute_spinning(a, k, NULL);
+	hg_case_refute_polling(a, k, NULL);
 }
 
 const struct hg_detector hg_detector_affinity = {

@@ -6,7 +6,6 @@
 #include "analysis/attribution.h"
 
 #define RAN_MIN 1e-5 /* of the time: an idle server still looks around now and then */
-#define MET_MIN 0.95 /* of the offered load */
 
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
@@ -40,7 +39,8 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	if (r->valid && r->offered > 0) {
 		double met = r->value / r->offered;
 
-		hg_case_evidence(a, k, true, met >= MET_MIN, met, MET_MIN, "the client's output",
+		hg_case_evidence(a, k, true, hg_load_is_met(a), met, HG_MET_MIN,
+				 "the client's output",
 				 "%.6g of the %.6g %s offered were served: %.1f %%", r->value,
 				 r->offered, r->unit, 100 * met);
 		k->c.summary =
@@ -48,7 +48,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 					"Nothing limits: the offered load (%.6g %s) is met and the "
 					"busiest thread of the target ran %.0f %% of the time.",
 					r->offered, r->unit, 100 * busy);
-		if (met < MET_MIN)
+		if (!hg_load_is_met(a))
 			hg_case_refute(a, k, "only %.0f %% of the offered load is served",
 				       100 * met);
 	} else if (alone && a->target_run_ns < RAN_MIN * a->wall_ns) {

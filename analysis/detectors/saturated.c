@@ -84,6 +84,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			 "of the time",
 			 100 * row->total_ns / a->wall_ns);
 	spinning(a, k);
+	hg_case_refute_polling(a, k, NULL);
 	if (a->pool_out.known)
 		hg_case_evidence(a, k, true, a->pool_out.ratio >= HG_UTIL_POOL_MIN,
 				 a->pool_out.ratio, HG_UTIL_POOL_MIN, "/proc/stat",

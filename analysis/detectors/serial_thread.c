@@ -45,6 +45,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 	else
 		k->c.unknown_why = "no schedstat samples of the thread";
 	hg_case_refute_spinning(a, k, lane);
+	hg_case_refute_polling(a, k, lane);
 	if (run.known && run.ratio < HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "the thread ran only %.0f %% of the time%s", 100 * run.ratio,
 			       lane->leaf_ns[HG_LEAF_THROTTLED] > lane->leaf_ns[HG_LEAF_RUNNING] / 4

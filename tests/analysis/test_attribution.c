@@ -13,6 +13,49 @@ static void serial_thread(void **state)
 	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL), "cpu", "serial-thread", "server (tid 102)");
 }
 
+/* Lines of a client with one connection: each of 1000 requests a second takes so long. */
+#define ONE_AT_A_TIME(latency, duration)                                                           \
+	.lines = {"throughput: 1000 requests/s", "connections: 1", "latency-mean: " latency,       \
+		  "duration: " duration}
+
+/* A server that polls runs all the time as well, but no request is in flight meanwhile. */
+static void polling_is_no_work(void **state)
+{
+	static const struct segment one[] = {
+		{0, 0, 950, SERVER, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 960, 980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+	static const struct segment all[] = {
+		{0, 0, 980, SERVER, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 0, 930, SERVER2, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 930, 990, CLIENT, EPOLL, 0, 925, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+	const struct scene work = SCENE(one, 2, 1000, "bench", ONE_AT_A_TIME("0.00096", "3"));
+	const struct scene polls = SCENE(one, 2, 1000, "bench", ONE_AT_A_TIME("0.00002", "3"));
+	const struct scene longer = SCENE(one, 2, 1000, "bench", ONE_AT_A_TIME("0.00002", "30"));
+	const struct scene all_work = SCENE(all, 3, 1000, "bench", ONE_AT_A_TIME("0.00096", "3"));
+	const struct scene all_poll = SCENE(all, 3, 1000, "bench", ONE_AT_A_TIME("0.00002", "3"));
+
+	expect(&work, "cpu", "serial-thread", NULL);
+	expect(&polls, "unknown", NULL, "refuted");
+	/* latency and throughput of a run that is ten times as long as the window tell nothing of it */
+	expect(&longer, "cpu", "serial-thread", NULL);
+	expect(&all_work, "cpu", "saturated", NULL);
+	expect(&all_poll, "unknown", NULL, "refuted");
+}
+
+/* All that is offered is served: a busy thread does not limit the throughput. */
+static void served_load_is_not_limited(void **state)
+{
+	const struct segment s[] = {
+		{0, 0, 950, SERVER, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 960, 980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+
+	expect(&SCENE(s, 2, 1000, "bench", OFFERED("1000", "1002")), "unknown", NULL, "refuted");
+	expect(&SCENE(s, 2, 1000, "bench", OFFERED("1000", "1500")), "cpu", "serial-thread", NULL);
+}
+
 /* A client that is as busy: either may limit. */
 static void serial_thread_with_busy_client(void **state)
 {
@@ -309,6 +352,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(serial_thread),
+		cmocka_unit_test(polling_is_no_work),
+		cmocka_unit_test(served_load_is_not_limited),
 		cmocka_unit_test(serial_thread_with_busy_client),
 		cmocka_unit_test(saturated),
 		cmocka_unit_test(affinity),
