@@ -89,6 +89,7 @@ struct hg_lane {
 	uint64_t switches, wakeups, migrations, missing_wakeups;
 	/* wakeups by the task itself: of the target's lanes by it, of it by theirs */
 	uint64_t wakes_target, woken_by_target;
+	uint64_t wakes; /* the same, by a lane of the target, of other lanes of target and client */
 	uint64_t cpu_ran_mask0; /* CPUs 0 to 63 on which it ran */
 	struct hg_series schedstat, times;
 	/* CPU_SAMPLE in the window; of them in a loop of user space that only waits for a word */

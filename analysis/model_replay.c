@@ -203,6 +203,7 @@ static void wakes_count(struct hg_model *m, const struct hg_record *rec, uint32_
 	if (waker == NO_LANE)
 		return;
 	by_target = m->lanes[waker].role & HG_ROLEF_TARGET;
+	m->lanes[waker].wakes += by_target && waker != lane;
 	if (target && !by_target) {
 		m->wakes_outside++;
 		m->lanes[waker].wakes_target++;

@@ -4,6 +4,34 @@
 
 #include "analysis/attribution.h"
 
+#define WAKES_MIN      100
+#define WAKES_PART_MIN 0.02 /* of the target's: whoever does the work is waited for now and then */
+
+/*
+ * A thread for something else, such as collecting garbage, is busy as well. Nobody waits for it: where the target's threads wake
+ * the client, this one does not, nor does it wake those who do. Clients elsewhere are woken by the network: no wakeup tells.
+ */
+static void refute_aside(const struct hg_attribution *a, struct hg_case *k,
+			 const struct hg_lane *lane)
+{
+	uint64_t wakes = 0, client_woken = 0;
+
+	for (size_t i = HG_LANE_FIRST; i < a->lanes_count; i++) {
+		const struct hg_lane *l = &a->lanes[i];
+
+		if (hg_lane_is_target(l, a->level_all))
+			wakes += l->wakes;
+		else if (hg_lane_is_client(l))
+			client_woken += l->woken_by_target;
+	}
+	if (client_woken < WAKES_MIN || (double)lane->wakes >= WAKES_PART_MIN * (double)wakes)
+		return;
+	hg_case_refute(a, k,
+		       "nobody waits for it: %llu of %llu wakeups of other threads and of the "
+		       "client are its own",
+		       (unsigned long long)lane->wakes, (unsigned long long)wakes);
+}
+
 static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 {
 	const struct hg_blame_row *row = hg_shares_largest(&a->shares, HG_BLAME_SERIAL);
@@ -46,6 +74,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 		k->c.unknown_why = "no schedstat samples of the thread";
 	hg_case_refute_spinning(a, k, lane);
 	hg_case_refute_polling(a, k, lane);
+	refute_aside(a, k, lane);
 	if (run.known && run.ratio < HG_UTIL_SERIAL_MIN)
 		hg_case_refute(a, k, "the thread ran only %.0f %% of the time%s", 100 * run.ratio,
 			       lane->leaf_ns[HG_LEAF_THROTTLED] > lane->leaf_ns[HG_LEAF_RUNNING] / 4

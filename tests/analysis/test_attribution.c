@@ -44,6 +44,31 @@ static void polling_is_no_work(void **state)
 	expect(&all_poll, "unknown", NULL, "refuted");
 }
 
+/* A thread of the target that collects garbage: busy, but it is another one whose answers the client waits for. */
+static void thread_aside_is_no_limit(void **state)
+{
+	const struct segment s[] = {
+		{0, 0, 950, SERVER2, PREEMPT, 0, NO_WAKE, 0, 0, 0},
+		{1, 0, 20, SERVER, SLEEP, 0, -5, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 500, 520, SERVER, EPOLL, 0, 500, HG_LANE_IDLE, 1, HG_CTX_TIMER},
+		{1, 530, 550, CLIENT, EPOLL, 0, 515, SERVER, 1, HG_CTX_SOFTIRQ_OWN},
+	};
+	struct trace_builder tb;
+	struct hg_findings *f = analyse(&tb, &SCENE(s, 4, 1000, WRK, WRK_FULL));
+	bool seen = false;
+
+	assert_null(f->verdict.cause);
+	for (size_t i = 0; i < f->candidates_count; i++) {
+		const struct hg_candidate *c = &f->candidates[i];
+
+		if (c->cause && !strcmp(c->cause, "serial-thread"))
+			seen = c->refuted_count && strstr(c->refuted_by[0], "nobody waits for it");
+	}
+	assert_true(seen);
+	hg_findings_free(f);
+	tb_free(&tb);
+}
+
 /* All that is offered is served: a busy thread does not limit the throughput. */
 static void served_load_is_not_limited(void **state)
 {
@@ -353,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(serial_thread),
 		cmocka_unit_test(polling_is_no_work),
+		cmocka_unit_test(thread_aside_is_no_limit),
 		cmocka_unit_test(served_load_is_not_limited),
 		cmocka_unit_test(serial_thread_with_busy_client),
 		cmocka_unit_test(saturated),
