@@ -233,6 +233,8 @@ int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, cons
 	} else {
 		err = hg_shares_make(model, &a.shares);
 	}
+	if (!err)
+		err = hg_spins_credit(&a);
 	if (!err) {
 		client_parse(model, &f->session, client_name, client_regex, &f->client);
 		if (!f->client.valid)

@@ -46,6 +46,7 @@ enum hg_blame {
 	HG_BLAME_PEER_WAIT, /* lane: the same, while it waits itself */
 	HG_BLAME_RELAY, /* lane: the same, and it ends waits of the client as well: it stands between them */
 	HG_BLAME_OTHER,
+	HG_BLAME_SPIN, /* word index: lanes spin for it in user space, or hold it meanwhile; from samples, see hg_spins_credit() */
 	HG_BLAMES,
 };
 
@@ -87,6 +88,8 @@ struct hg_shares {
 /* Sweeps the model once. 0 or -errno. */
 int hg_shares_make(struct hg_model *m, struct hg_shares *out);
 void hg_shares_clear(struct hg_shares *s);
+/* Largest rows first, by total_ns. */
+void hg_shares_sort(struct hg_shares *s);
 /* The row, or NULL. id is ignored for blames without object: pass 0. */
 const struct hg_blame_row *hg_shares_row(const struct hg_shares *s, enum hg_blame blame,
 					 uint64_t id);
@@ -180,6 +183,7 @@ extern const struct hg_detector hg_detector_sched_placement;
 extern const struct hg_detector hg_detector_quota;
 extern const struct hg_detector hg_detector_competitor;
 extern const struct hg_detector hg_detector_locking_user;
+extern const struct hg_detector hg_detector_locking_user_spin;
 extern const struct hg_detector hg_detector_disk_device;
 extern const struct hg_detector hg_detector_disk_journal;
 extern const struct hg_detector hg_detector_link_shaper;
@@ -220,7 +224,11 @@ bool hg_case_refute_polling(const struct hg_attribution *a, struct hg_case *k,
 /* The client offers a rate and is served: whatever is busy, nothing would raise the throughput but more load. */
 bool hg_load_is_met(const struct hg_attribution *a);
 
+#define HG_SPIN_LANES_MIN 2 /* one that polls alone waits for a device or a queue, not for a lock */
+
 /* The steps of attribution, in their order. */
+/* Moves the credit of running threads to the locks that they spin for. 0 or -errno. */
+int hg_spins_credit(struct hg_attribution *a);
 void hg_figures_make(struct hg_attribution *a);
 
 #define HG_GATES_MAX 10

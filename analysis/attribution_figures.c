@@ -63,7 +63,8 @@ static void figures_lanes(struct hg_attribution *a)
 		enum hg_blame b = a->shares.rows[i].blame;
 
 		if (b == HG_BLAME_POOL || b == HG_BLAME_POOL_MASK || b == HG_BLAME_PLACEMENT ||
-		    b == HG_BLAME_WAKE_LATENCY || b == HG_BLAME_COMPETITOR || b == HG_BLAME_SOFTIRQ)
+		    b == HG_BLAME_WAKE_LATENCY || b == HG_BLAME_COMPETITOR ||
+		    b == HG_BLAME_SOFTIRQ || b == HG_BLAME_SPIN)
 			a->cpu_wait_share += a->shares.rows[i].total_ns / a->wall_ns;
 	}
 	if (a->client_top) {

@@ -35,6 +35,13 @@ static bool is_cause(const struct hg_candidate *v, const char *class_name, const
 	return v->cause && !strcmp(v->class_name, class_name) && !strcmp(v->cause, cause);
 }
 
+/* Part of the CPU time that is work once nobody spins any more: of a lane, or (NULL) of the target. */
+static double work_part(const struct hg_attribution *a, const struct hg_candidate *v,
+			const struct hg_lane *lane)
+{
+	return is_cause(v, "locking", "user-spin") ? 1 - hg_spinning_of(a, lane).part : 1;
+}
+
 static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v,
 		       struct ceiling *out)
 {
@@ -42,8 +49,8 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 
 	if (!is_cause(v, "cpu", "saturated")) {
 		/* Only what target and client use: other programs may yield, and a bound must hold then too. */
-		double util =
-			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
+		double util = (work_part(a, v, NULL) * a->target_run_ns + a->client_run_ns) /
+			      a->wall_ns / (double)a->cpus_online;
 
 		out[n] = (struct ceiling){
 			"all CPUs",
@@ -57,7 +64,7 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 	if (a->target_top && !is_cause(v, "cpu", "serial-thread")) {
 		out[n] = (struct ceiling){
 			hg_lane_label(a, a->target_top),
-			a->target_top_util,
+			work_part(a, v, a->target_top) * a->target_top_util,
 			"cpu",
 			"serial-thread",
 			{.machine = "host", .kind = "thread", .name = a->target_top->name}};
@@ -80,9 +87,10 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 }
 
 /* CPU time of target and client for one completion, s. */
-static double cpu_demand_s(const struct hg_attribution *a)
+static double cpu_demand_s(const struct hg_attribution *a, const struct hg_candidate *v)
 {
-	return (a->target_run_ns + a->client_run_ns) / a->wall_ns / a->client->value;
+	return (work_part(a, v, NULL) * a->target_run_ns + a->client_run_ns) / a->wall_ns /
+	       a->client->value;
 }
 
 /* A closed loop of N requests completes at most N / D: each needs its CPU time one after another. */
@@ -91,9 +99,9 @@ static double closed_loop(const struct hg_attribution *a, const struct hg_candid
 	const struct hg_client_result *r = a->client;
 
 	if (!r->valid || !r->closed_loop || r->concurrency <= 0 || r->value <= 0 ||
-	    cpu_demand_s(a) <= 0 || is_cause(v, "client", "too-few-connections"))
+	    cpu_demand_s(a, v) <= 0 || is_cause(v, "client", "too-few-connections"))
 		return INFINITY;
-	return r->concurrency / cpu_demand_s(a) / r->value - 1;
+	return r->concurrency / cpu_demand_s(a, v) / r->value - 1;
 }
 
 void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *v,
@@ -128,7 +136,7 @@ void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *
 		w->bound_by = hg_arena_printf(a->arena,
 					      "closed loop: %.0f connections / (%.3g ms CPU of "
 					      "target and client a request) / %.6g - 1",
-					      a->client->concurrency, 1e3 * cpu_demand_s(a),
+					      a->client->concurrency, 1e3 * cpu_demand_s(a, v),
 					      a->client->value);
 	else if (critical <= ceiling)
 		w->bound_by = hg_arena_printf(a->arena, "critical path: share %.2f / (1 - %.2f)",

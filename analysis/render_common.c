@@ -31,6 +31,8 @@ const char *hg_cause_gloss(const char *class_name, const char *cause)
 		{"cpu", "competitor",
 		 "Somebody else runs on the CPUs on which the target wants to run."},
 		{"locking", "user", "Threads wait for a lock that another thread holds."},
+		{"locking", "user-spin",
+		 "Threads keep CPUs busy by waiting for a lock that another thread holds."},
 		{"net", "link-shaper",
 		 "A queueing discipline or a line lets no more through than its rate."},
 		{"net", "rtt-window",

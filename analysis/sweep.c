@@ -306,6 +306,11 @@ static int by_total(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+void hg_shares_sort(struct hg_shares *s)
+{
+	qsort(s->rows, s->rows_count, sizeof(*s->rows), by_total);
+}
+
 /* One that answers the target alone is a service behind it; one that the client waits for as well stands between them. */
 static void peer_finish(const struct hg_sweep *s, struct hg_blame_row *row)
 {
@@ -331,7 +336,7 @@ static int rows_take(struct hg_sweep *s, struct hg_shares *out)
 			peer_finish(s, &slot->row);
 		out->rows[out->rows_count++] = slot->row;
 	}
-	qsort(out->rows, out->rows_count, sizeof(*out->rows), by_total);
+	hg_shares_sort(out);
 	return 0;
 }
 

@@ -29,6 +29,15 @@ struct segment {
 
 enum { SERVER = 2, SERVER2, CLIENT, HOG, SERVER3, LANES };
 
+/* What samples find on CPU 0 (SERVER) and 1 (SERVER2). */
+struct spins {
+	unsigned int parts[2]; /* of ten samples so many spin */
+	uint64_t word, flags;
+	unsigned int held; /* of ten looks; > 10: there are none */
+	bool apart;	   /* SERVER2 spins for another word */
+};
+#define SAMPLE_NS (5 * TB_MS)
+
 struct scene {
 	const struct segment *segments;
 	size_t count;
@@ -44,8 +53,9 @@ struct scene {
 	void (*define)(struct trace_builder *tb); /* further definitions, */
 	void (*sample)(struct trace_builder *tb, uint64_t t,
 		       unsigned int tick); /* and samples, ten a second */
-	unsigned int extra_busy;	   /* per cent of CPU 1 that nobody named uses */
-	unsigned int extra_busy0;	   /* the same of CPU 0 */
+	const struct spins *spins;
+	unsigned int extra_busy;  /* per cent of CPU 1 that nobody named uses */
+	unsigned int extra_busy0; /* the same of CPU 0 */
 	unsigned int taken_us; /* of each of SERVER's segments, by softirqs at interrupts' ends */
 	/* per cent of each CPU that is in softirqs: by the probes, and by /proc/stat */
 	unsigned int softirq_events[2], softirq_ticks[2];
@@ -179,9 +189,27 @@ static inline void samples(struct trace_builder *tb, const struct scene *sc, uns
 			  100000);
 	if (sc->sample)
 		sc->sample(tb, t, tick);
+	if (sc->spins && sc->spins->held <= 10)
+		tb_spin_look(tb, t, 1, 1, tick % 10 < sc->spins->held);
 	if (sc->waits) {
 		tb_wait_sample(tb, t, SERVER, 202, LOCK_ADDRESS, 0x80, 2, 2);
 		tb_wait_sample(tb, t, SERVER2, -1, 0, 0, 0, 0);
+	}
+}
+
+/* Samples up to t; n[]: taken so far. */
+static inline void spin_samples(struct trace_builder *tb, const struct spins *spins, uint64_t t,
+				unsigned int n[2])
+{
+	for (unsigned int cpu = 0; cpu < 2 && spins; cpu++) {
+		for (; T0 + TB_MS + n[cpu] * SAMPLE_NS <= t; n[cpu]++) {
+			bool spin = n[cpu] % 10 < spins->parts[cpu];
+
+			tb_cpu_sample(tb, cpu, T0 + TB_MS + n[cpu] * SAMPLE_NS,
+				      cpu ? SERVER2 : SERVER,
+				      spin ? HG_SAMPLE_USER_SPINS : HG_SAMPLE_USER, SAMPLE_NS,
+				      spin ? cpu && spins->apart ? 2 : 1 : 0);
+		}
 	}
 }
 
@@ -189,6 +217,7 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 {
 	static const char *const names[] = {NULL,     NULL,  "server", "server",
 					    "client", "hog", "server"};
+	unsigned int spin_counts[2] = {0};
 	size_t periods = SECONDS * 1000 * 1000 / sc->period_us, total = periods * sc->count, n = 0,
 	       m = 0;
 	struct event *segs = calloc(total, sizeof(*segs)),
@@ -219,6 +248,10 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 		if (l != CLIENT && l != HOG)
 			tb_affinity(tb, 0, T0, l, sc->allowed);
 	}
+	if (sc->spins) {
+		tb_spin(tb, 0, 1, 100, sc->spins->word, sc->spins->flags);
+		tb_spin(tb, 0, 2, 100, sc->spins->word + 64, sc->spins->flags);
+	}
 	tb_mark(tb, T0, HG_MARK_BEGIN, 0);
 	tb_client(tb, T0, 200, sc->argv);
 	tb_mark(tb, T0, HG_MARK_CLIENT_START, 200);
@@ -245,6 +278,7 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 	}
 	qsort(events, m, sizeof(*events), by_time);
 	for (size_t i = 0; i < m; i++) {
+		spin_samples(tb, sc->spins, events[i].t, spin_counts);
 		emit(tb, sc, &events[i]);
 		if (sc->lost && i == m / 2)
 			tb_loss(tb, 0, events[i].t, 0, sc->lost, 1000);
@@ -261,10 +295,16 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 
 static inline void shares_sum_to_wall(struct trace_builder *tb)
 {
+	struct hg_attribution a = {0};
 	struct hg_shares shares;
 	double sum = 0;
 
-	assert_int_equal(hg_shares_make(tb_load(tb, NULL), &shares), 0);
+	assert_int_equal(hg_shares_make(tb_load(tb, NULL), &a.shares), 0);
+	a.model = tb->m;
+	a.lanes_count = hg_model_lanes(tb->m, &a.lanes);
+	a.cpus_count = hg_model_cpus(tb->m, &a.cpus);
+	assert_int_equal(hg_spins_credit(&a), 0);
+	shares = a.shares;
 	for (size_t i = 0; i < shares.rows_count; i++)
 		sum += shares.rows[i].total_ns;
 	assert_true(fabs(sum / shares.wall_ns - 1) < 1e-9);

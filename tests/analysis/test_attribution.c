@@ -107,6 +107,66 @@ static void saturated(void **state)
 	expect(&SCENE(s, 3, 1000, WRK, WRK_FULL), "cpu", "saturated", NULL);
 }
 
+/*
+ * Both threads are always at work for the kernel's accounts, and spin for one lock: half of the time, one after another. The
+ * second proof, a look at the word, may be missing, or say that it is free.
+ */
+static const struct segment busy[] = {
+	{0, 0, 980, SERVER, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+	{1, 0, 930, SERVER2, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+	{1, 930, 990, CLIENT, EPOLL, 0, 925, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+};
+#define BUSY(...) SCENE(busy, 3, 1000, WRK, WRK_FULL, .spins = &(const struct spins){__VA_ARGS__})
+#define SPIN_WORD .word = 0x7f0000002000, .flags = HG_SPINF_TAKES
+
+static void user_spin(void **state)
+{
+	expect(&BUSY({5, 5}, SPIN_WORD, .held = 9), "locking", "user-spin", "0x7f0000002000");
+	expect(&BUSY({5, 5}, SPIN_WORD, .held = 11), "inconclusive", NULL, "second proof");
+	expect(&BUSY({5, 5}, SPIN_WORD, .held = 4), "inconclusive", NULL, "40 % of");
+	expect(&BUSY({5, 5}, SPIN_WORD, .held = 1), "unknown", NULL, NULL);
+	/* hardly ever: the CPUs limit */
+	expect(&BUSY({1, 1}, SPIN_WORD, .held = 9), "cpu", "saturated", NULL);
+}
+
+/* They wait, but not for a lock: for a flag; each for a word of its own; one thread alone; for what is not known. */
+static void spinning_is_no_lock(void **state)
+{
+	expect(&BUSY({5, 5}, .word = 0x7f0000002000, .held = 9), "inconclusive", NULL,
+	       "only reads the word");
+	expect(&BUSY({5, 5}, SPIN_WORD, .held = 9, .apart = true), "unknown", NULL, NULL);
+	expect(&BUSY({9, 0}, SPIN_WORD, .held = 9), "unknown", NULL, NULL);
+	expect(&BUSY({5, 5}, .word = 0, .flags = HG_SPINF_TAKES, .held = 11), "inconclusive", NULL,
+	       "not in the registers");
+}
+
+/* One thread that polls is not at work, though it always runs. */
+static void polling_is_no_serial_work(void **state)
+{
+	const struct segment s[] = {
+		{0, 0, 950, SERVER, EPOLL, 0, -10, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
+		{1, 960, 980, CLIENT, EPOLL, 0, 955, SERVER, 0, HG_CTX_SOFTIRQ_OWN},
+	};
+	const struct spins polls = {{8, 0}, SPIN_WORD, .held = 9}, works = {{1, 0}, SPIN_WORD};
+
+	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL, .spins = &polls), "unknown", NULL, NULL);
+	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL, .spins = &works), "cpu", "serial-thread", NULL);
+}
+
+/* What is gained is bounded by the CPUs once nobody spins on them. */
+static void what_if_nobody_spins(void **state)
+{
+	struct trace_builder tb;
+	struct hg_findings *f = analyse(&tb, &BUSY({5, 5}, SPIN_WORD, .held = 9));
+
+	assert_int_equal(f->what_if_count, 1);
+	assert_true(fabs(f->what_if[0].gain_at_most - (2 / (0.5 * 1.91 + 0.06) - 1)) < 0.05);
+	assert_non_null(strstr(f->verdict.chain[1], "2 of its threads"));
+	assert_non_null(strstr(f->verdict.chain[1], "server+0x1000"));
+	hg_findings_free(f);
+	tb_free(&tb);
+}
+
 /* Two threads take turns on CPU 0; CPU 1 has little to do. */
 static const struct segment pinned[] = {
 	{0, 0, 490, SERVER, EPOLL, 0, -200, CLIENT, 1, HG_CTX_SOFTIRQ_OWN},
@@ -382,6 +442,10 @@ int main(void)
 		cmocka_unit_test(served_load_is_not_limited),
 		cmocka_unit_test(serial_thread_with_busy_client),
 		cmocka_unit_test(saturated),
+		cmocka_unit_test(user_spin),
+		cmocka_unit_test(spinning_is_no_lock),
+		cmocka_unit_test(polling_is_no_serial_work),
+		cmocka_unit_test(what_if_nobody_spins),
 		cmocka_unit_test(affinity),
 		cmocka_unit_test(placement),
 		cmocka_unit_test(wake_latency_is_no_placement),

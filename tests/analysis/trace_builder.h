@@ -275,6 +275,26 @@ static inline void tb_wait_sample(struct trace_builder *tb, uint64_t t, uint64_t
 		  arg1, arg2, word);
 }
 
+static inline void tb_cpu_sample(struct trace_builder *tb, unsigned int cpu, uint64_t t,
+				 uint64_t lane, uint64_t where, uint64_t period, uint64_t id)
+{
+	TB_RECORD(tb, HG_STREAM_CPU0 + cpu, t, HG_KIND_CPU_SAMPLE, lane, where, HG_CTX_TASK, period,
+		  id);
+}
+
+static inline void tb_spin(struct trace_builder *tb, uint64_t t, uint64_t id, uint64_t tgid,
+			   uint64_t word, uint64_t flags)
+{
+	TB_RECORD(tb, HG_STREAM_CONTROL, t, HG_KIND_SPIN, id, tgid, 0x401000, word, 4, flags);
+}
+
+static inline void tb_spin_look(struct trace_builder *tb, uint64_t t, uint64_t id, uint64_t value,
+				uint64_t waits)
+{
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_SPIN_LOOK, id, value, waits,
+		  tb_string(tb, "server+0x1000"));
+}
+
 /* Closes the file (once) and opens it for reading: for tests that call hg_findings_make themselves. */
 static inline struct hg_reader *tb_reader(struct trace_builder *tb)
 {

@@ -693,7 +693,7 @@ static void listen_start(void)
 static void announce(void)
 {
 	for (unsigned int i = 0; i < opts.locks; i++)
-		printf("lock: %p\n", (void *)&locks[i]);
+		printf("lock: %p\n", opts.lock_spin ? (void *)&spinlocks[i] : (void *)&locks[i]);
 	printf("port: %u\n", opts.port);
 	fflush(stdout);
 }

@@ -295,14 +295,14 @@ def none(rng, cpus):
                 more_cpu=base.but(server={"options": {"burn-us": burn / 2}}))
 
 
-def user_spin(rng, cpus):
+def locking_user_spin(rng, cpus):
     process, loops, client = names(rng, 3)
     connections = rng.randrange(2, 5)
     options = {"model": "loop", "loops": len(cpus), "burn-us": rng.randrange(2, 8), "lock-spin": 1,
                "lock-burn-us": rng.randrange(80, 200), "locks": 1, "name": process, "thread-name": loops}
     base = Setup(Own(options), Client(2 * connections, 1, {"name": client}), veth=rng.random() < 0.5)
     return Plan(base, base.but(server={"options": {"locks": 2 * connections}}), "locking", "user-spin",
-                "a lock for each connection", None)
+                "a lock for each connection", "lock")
 
 
 def kernel_lock(rng, cpus, work, times, cause, removal, caller):
@@ -330,7 +330,6 @@ def kernel_spin(rng, cpus):
 
 # Causes that no detector proves yet: run by name only. A verdict other than inconclusive is wrong.
 PENDING = {
-    "user-spin": user_spin,
     "kernel-sleep": kernel_sleep,
     "kernel-spin": kernel_spin,
 }
@@ -346,6 +345,7 @@ SERIES = {
     "locking": locking,
     "locking-hot": locking_hot,
     "locking-rpc": locking_rpc,
+    "locking-user-spin": locking_user_spin,
     "relay": relay,
     "link-shaper": link_shaper,
     "container-shaper": container_shaper,
