@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples of what runs: against getrusage; and spinning that no tracepoint shows. */
+/* Samples of what runs: against getrusage; spinning that no tracepoint shows; spinning in user space. */
 #include "probes_fixture.h"
 
 #include <inttypes.h>
@@ -16,6 +16,7 @@
 
 static struct rusage *usage; /* shared with the child */
 static int *word;
+static pthread_spinlock_t *spinlock; /* likewise */
 static int cpus;
 
 static uint64_t cpu_ns(void)
@@ -100,6 +101,7 @@ static void test_user_and_kernel(void **state)
 		      (double)kernel_theirs / 1e6);
 	assert_close(user, user_theirs, 3 * (uint64_t)BURN_NS);
 	assert_close(kernel, kernel_theirs, 3 * (uint64_t)BURN_NS);
+	assert_int_equal(sampled_ns(&r, HG_SAMPLE_USER_SPINS), 0);
 	recording_free(&r);
 }
 
@@ -198,11 +200,95 @@ static void test_spinlocks_show(void **state)
 	assert_true(n >= 10);
 }
 
+static void *lock_user(void *arg)
+{
+	uint64_t end_ns = hg_now_ns() + SPIN_NS;
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET((long)arg % cpus, &cpu);
+	pthread_setaffinity_np(pthread_self(), sizeof(cpu), &cpu);
+	while (hg_now_ns() < end_ns) {
+		uint64_t until_ns;
+
+		pthread_spin_lock(spinlock);
+		until_ns = hg_now_ns() + 100000;
+		while (hg_now_ns() < until_ns)
+			;
+		pthread_spin_unlock(spinlock);
+	}
+	return NULL;
+}
+
+static void lock_shared(void *arg)
+{
+	pthread_t threads[2];
+
+	(void)arg;
+	pthread_spin_init(spinlock, PTHREAD_PROCESS_PRIVATE);
+	for (long i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, lock_user, (void *)i);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	_exit(0);
+}
+
+/* Samples that spin for the lock. */
+static size_t lock_spins(const struct recording *r, pid_t tgid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct hg_record *rec = &r->recs[i], *spin = NULL;
+
+		if (rec->kind != HG_KIND_CPU_SAMPLE ||
+		    rec->f[HG_CPU_SAMPLE_WHERE] != HG_SAMPLE_USER_SPINS)
+			continue;
+		for (size_t j = 0; j < r->n && !spin; j++) {
+			if (r->recs[j].kind == HG_KIND_SPIN &&
+			    r->recs[j].f[HG_SPIN_ID] == rec->f[HG_CPU_SAMPLE_STACK])
+				spin = &r->recs[j];
+		}
+		assert_non_null(spin);
+		assert_int_equal(spin->f[HG_SPIN_TGID], tgid);
+		n += spin->f[HG_SPIN_WORD] == (uint64_t)(uintptr_t)spinlock &&
+		     spin->f[HG_SPIN_FLAGS] & HG_SPINF_TAKES;
+	}
+	return n;
+}
+
+static void test_user_spinlocks_show(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	if (cpus < 2) {
+		print_message("skip: two CPUs are missing\n");
+		skip();
+	}
+	for (int i = 0; i < SPIN_ROUNDS && n < 50; i++) {
+		struct child child = child_start(lock_shared, NULL);
+		struct recording r;
+		uint64_t work;
+
+		record_child(&r, &child);
+		n = lock_spins(&r, child.pid);
+		work = sampled_ns(&r, HG_SAMPLE_USER);
+		print_message("%zu samples spin for the lock; at work: %.0f ms\n", n,
+			      (double)work / 1e6);
+		recording_free(&r);
+		/* One of both holds it. */
+		assert_true(work >= 10 * 1000000);
+	}
+	assert_true(n >= 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_user_and_kernel),
 		cmocka_unit_test(test_spinlocks_show),
+		cmocka_unit_test(test_user_spinlocks_show),
 	};
 	int missing = probes_skip();
 
@@ -213,5 +299,6 @@ int main(void)
 	if (usage == MAP_FAILED)
 		return 1;
 	word = (int *)(usage + 1);
+	spinlock = (pthread_spinlock_t *)(word + 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
