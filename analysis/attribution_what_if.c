@@ -35,11 +35,13 @@ static bool is_cause(const struct hg_candidate *v, const char *class_name, const
 	return v->cause && !strcmp(v->class_name, class_name) && !strcmp(v->cause, cause);
 }
 
-/* Part of the CPU time that is work once nobody spins any more: of a lane, or (NULL) of the target. */
-static double work_part(const struct hg_attribution *a, const struct hg_candidate *v,
-			const struct hg_lane *lane)
+/*
+ * Who spins keeps CPUs busy for nothing and slows the one that works on the lock's cache line: what the CPU time says of the work
+ * is no bound then.
+ */
+static bool cpu_time_is_work(const struct hg_candidate *v)
 {
-	return is_cause(v, "locking", "user-spin") ? 1 - hg_spinning_of(a, lane).part : 1;
+	return !is_cause(v, "locking", "user-spin");
 }
 
 static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate *v,
@@ -47,10 +49,10 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 {
 	size_t n = 0;
 
-	if (!is_cause(v, "cpu", "saturated")) {
+	if (!is_cause(v, "cpu", "saturated") && cpu_time_is_work(v)) {
 		/* Only what target and client use: other programs may yield, and a bound must hold then too. */
-		double util = (work_part(a, v, NULL) * a->target_run_ns + a->client_run_ns) /
-			      a->wall_ns / (double)a->cpus_online;
+		double util =
+			(a->target_run_ns + a->client_run_ns) / a->wall_ns / (double)a->cpus_online;
 
 		out[n] = (struct ceiling){
 			"all CPUs",
@@ -61,10 +63,10 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 		snprintf(out[n].subject.id, sizeof(out[n].subject.id), "%zu CPUs", a->cpus_online);
 		n++;
 	}
-	if (a->target_top && !is_cause(v, "cpu", "serial-thread")) {
+	if (a->target_top && !is_cause(v, "cpu", "serial-thread") && cpu_time_is_work(v)) {
 		out[n] = (struct ceiling){
 			hg_lane_label(a, a->target_top),
-			work_part(a, v, a->target_top) * a->target_top_util,
+			a->target_top_util,
 			"cpu",
 			"serial-thread",
 			{.machine = "host", .kind = "thread", .name = a->target_top->name}};
@@ -87,10 +89,9 @@ static size_t ceilings(const struct hg_attribution *a, const struct hg_candidate
 }
 
 /* CPU time of target and client for one completion, s. */
-static double cpu_demand_s(const struct hg_attribution *a, const struct hg_candidate *v)
+static double cpu_demand_s(const struct hg_attribution *a)
 {
-	return (work_part(a, v, NULL) * a->target_run_ns + a->client_run_ns) / a->wall_ns /
-	       a->client->value;
+	return (a->target_run_ns + a->client_run_ns) / a->wall_ns / a->client->value;
 }
 
 /* A closed loop of N requests completes at most N / D: each needs its CPU time one after another. */
@@ -99,9 +100,10 @@ static double closed_loop(const struct hg_attribution *a, const struct hg_candid
 	const struct hg_client_result *r = a->client;
 
 	if (!r->valid || !r->closed_loop || r->concurrency <= 0 || r->value <= 0 ||
-	    cpu_demand_s(a, v) <= 0 || is_cause(v, "client", "too-few-connections"))
+	    cpu_demand_s(a) <= 0 || !cpu_time_is_work(v) ||
+	    is_cause(v, "client", "too-few-connections"))
 		return INFINITY;
-	return r->concurrency / cpu_demand_s(a, v) / r->value - 1;
+	return r->concurrency / cpu_demand_s(a) / r->value - 1;
 }
 
 void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *v,
@@ -132,11 +134,13 @@ void hg_what_if_make(const struct hg_attribution *a, const struct hg_candidate *
 				     v->subject.name ? ": " : "",
 				     v->subject.name ? v->subject.name : "");
 	w->gain_at_most = fmax(0, fmin(loop, fmin(critical, ceiling)));
+	if (isinf(w->gain_at_most)) /* nothing bounds it */
+		return;
 	if (loop < critical && loop < ceiling)
 		w->bound_by = hg_arena_printf(a->arena,
 					      "closed loop: %.0f connections / (%.3g ms CPU of "
 					      "target and client a request) / %.6g - 1",
-					      a->client->concurrency, 1e3 * cpu_demand_s(a, v),
+					      a->client->concurrency, 1e3 * cpu_demand_s(a),
 					      a->client->value);
 	else if (critical <= ceiling)
 		w->bound_by = hg_arena_printf(a->arena, "critical path: share %.2f / (1 - %.2f)",

@@ -153,14 +153,14 @@ static void polling_is_no_serial_work(void **state)
 	expect(&SCENE(s, 2, 1000, WRK, WRK_FULL, .spins = &works), "cpu", "serial-thread", NULL);
 }
 
-/* What is gained is bounded by the CPUs once nobody spins on them. */
+/* What is gained is not bounded by CPU time, half of which is no work. */
 static void what_if_nobody_spins(void **state)
 {
 	struct trace_builder tb;
 	struct hg_findings *f = analyse(&tb, &BUSY({5, 5}, SPIN_WORD, .held = 9));
 
 	assert_int_equal(f->what_if_count, 1);
-	assert_true(fabs(f->what_if[0].gain_at_most - (2 / (0.5 * 1.91 + 0.06) - 1)) < 0.05);
+	assert_true(f->what_if[0].gain_at_most > 2 / (0.5 * 1.91 + 0.06) - 1);
 	assert_non_null(strstr(f->verdict.chain[1], "2 of its threads"));
 	assert_non_null(strstr(f->verdict.chain[1], "server+0x1000"));
 	hg_findings_free(f);
