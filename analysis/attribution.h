@@ -47,6 +47,8 @@ enum hg_blame {
 	HG_BLAME_RELAY, /* lane: the same, and it ends waits of the client as well: it stands between them */
 	HG_BLAME_OTHER,
 	HG_BLAME_SPIN, /* word index: lanes spin for it in user space, or hold it meanwhile; from samples, see hg_spins_credit() */
+	HG_BLAME_KERNEL_SLEEP, /* lanes wait for a mutex or rwsem of the kernel, or spin for one */
+	HG_BLAME_KERNEL_SPIN,  /* lanes spin for a spinlock of the kernel */
 	HG_BLAMES,
 };
 
@@ -63,6 +65,7 @@ struct hg_blame_row {
 struct hg_blame_lock {
 	uint32_t tgid;
 	uint64_t address;
+	bool kernel;	  /* all locks of the kernel; then address is 0 */
 	uint32_t waiting; /* lanes now */
 	uint32_t holder;  /* lane, best knowledge now; 0 */
 	double contended_ns;
@@ -184,6 +187,8 @@ extern const struct hg_detector hg_detector_quota;
 extern const struct hg_detector hg_detector_competitor;
 extern const struct hg_detector hg_detector_locking_user;
 extern const struct hg_detector hg_detector_locking_user_spin;
+extern const struct hg_detector hg_detector_kernel_sleep;
+extern const struct hg_detector hg_detector_kernel_spin;
 extern const struct hg_detector hg_detector_disk_device;
 extern const struct hg_detector hg_detector_disk_journal;
 extern const struct hg_detector hg_detector_link_shaper;
@@ -225,6 +230,8 @@ bool hg_case_refute_polling(const struct hg_attribution *a, struct hg_case *k,
 bool hg_load_is_met(const struct hg_attribution *a);
 
 #define HG_SPIN_LANES_MIN 2 /* one that polls alone waits for a device or a queue, not for a lock */
+/* Refutes it if what it takes for work spins for the kernel's locks, or one of them has a queue. */
+void hg_case_refute_kernel_locks(const struct hg_attribution *a, struct hg_case *k);
 
 /* The steps of attribution, in their order. */
 /* Moves the credit of running threads to the locks that they spin for. 0 or -errno. */

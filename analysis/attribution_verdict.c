@@ -21,6 +21,8 @@ const struct hg_detector *const hg_detectors[] = {
 	&hg_detector_competitor,
 	&hg_detector_locking_user,
 	&hg_detector_locking_user_spin,
+	&hg_detector_kernel_sleep,
+	&hg_detector_kernel_spin,
 	&hg_detector_disk_device,
 	&hg_detector_disk_journal,
 	&hg_detector_link_shaper,

@@ -249,6 +249,7 @@ struct hg_step {
 	bool gone;
 	/* its time counts; false: without a role at this time, only seen running */
 	bool member;
+	bool kernel;   /* blocked.lock: a lock of the kernel, not a futex */
 	int16_t sysnr; /* blocked: system call, -1 unknown */
 	uint16_t cpu;  /* running: on it; runnable, throttled: queued on it */
 	/*
@@ -299,6 +300,25 @@ struct hg_spin_word {
 	uint32_t lanes;	      /* that ever did */
 	/* looks from outside: in all, with a value for which the loops wait, and for which it is not known */
 	uint64_t looks, looks_waits, looks_unknown;
+};
+
+/* A lock of the kernel for which threads of the target waited, by the contention events. */
+struct hg_kernel_lock {
+	uint64_t address;
+	uint32_t flags;		 /* HG_CONTENTIONF_*, of any of its waits */
+	uint64_t waits, wait_ns; /* over all waiters */
+	uint64_t p99_ns;	 /* so long at most, to a quarter */
+	uint32_t waker;		 /* lane that ended most of its sleeps; 0 */
+	/* function in which the sampler found its waiters asleep most often; NULL */
+	const char *asleep_in;
+};
+
+/* Samples of running threads of the target in a sub-window. */
+struct hg_kernel_times {
+	uint32_t samples, user; /* all; those in user space */
+	uint32_t
+		spins_sleeping; /* in the kernel, spinning for a lock for which they would sleep in the end */
+	uint32_t spins; /* for one for which nobody sleeps */
 };
 
 struct hg_losses {
@@ -373,6 +393,18 @@ void hg_model_losses(const struct hg_model *m, struct hg_losses *out);
  */
 bool hg_model_syscalls_seen(const struct hg_model *m, const int *sysnrs, size_t n, double *part_out,
 			    uint64_t *rounds_out);
+
+size_t hg_model_kernel_locks(const struct hg_model *m,
+			     const struct hg_kernel_lock **out); /* most wait_ns first */
+const struct hg_kernel_times *hg_model_kernel_times(const struct hg_model *m); /* [subwindows] */
+/* Function of the kernel that asks for the locks for which most samples spin; NULL: none does. */
+const char *hg_model_kernel_spins_in(const struct hg_model *m, bool sleeping);
+/*
+ * Part of the sampler's rounds in the window that found at least one thread of the target asleep in this function
+ * (/proc/PID/task/TID/wchan). False if there are no such looks.
+ */
+bool hg_model_kernel_seen(const struct hg_model *m, const char *function, double *part_out,
+			  uint64_t *rounds_out);
 
 struct hg_model_session {
 	bool whole;			      /* recording ended in order and the file is intact */

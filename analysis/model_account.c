@@ -44,11 +44,13 @@ int hg_account_prepare(struct hg_model *m)
 	m->losses.contradictions = 0;
 	hg_locks_reset(m);
 	hg_wait_stacks_reset(m);
-	return hg_spins_reset(m);
+	if (hg_spins_reset(m))
+		return -ENOMEM;
+	return hg_kernel_reset(m);
 }
 
 /* The sub-window in which t lies; t in [from, to). */
-static unsigned int sub_of(struct hg_model *m, uint64_t t)
+unsigned int hg_account_sub(struct hg_model *m, uint64_t t)
 {
 	uint64_t length_ns = m->to_ns - m->from_ns;
 	unsigned int i = m->sub_last;
@@ -71,7 +73,7 @@ void hg_account_spread(struct hg_model *m, uint64_t *slots, size_t stride, uint6
 	to_ns = HG_MIN(to_ns, m->to_ns);
 	if (from_ns >= to_ns)
 		return;
-	for (unsigned int i = sub_of(m, from_ns); from_ns < to_ns; i++) {
+	for (unsigned int i = hg_account_sub(m, from_ns); from_ns < to_ns; i++) {
 		uint64_t end_ns = HG_MIN(to_ns, m->sub_ns[i + 1]);
 
 		slots[i * stride] += end_ns - from_ns;
@@ -124,7 +126,7 @@ void hg_account_move(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint6
 
 	if (!l->sub_ns || a >= b)
 		return;
-	for (unsigned int i = sub_of(m, a); a < b; i++) {
+	for (unsigned int i = hg_account_sub(m, a); a < b; i++) {
 		uint64_t end_ns = HG_MIN(b, m->sub_ns[i + 1]);
 		uint64_t part_ns = hg_account_part(dur_ns, from_ns, to_ns, a, end_ns);
 
@@ -132,6 +134,24 @@ void hg_account_move(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint6
 		l->sub_ns[i][HG_LEAF_RUNNING] -= part_ns;
 		l->sub_ns[i][leaf] += part_ns;
 		a = end_ns;
+	}
+}
+
+void hg_account_rename(struct hg_model *m, uint32_t lane, enum hg_leaf was, enum hg_leaf is,
+		       uint64_t from_ns, uint64_t to_ns)
+{
+	struct hg_lane *l = &m->lanes[lane];
+
+	from_ns = HG_MAX(from_ns, m->from_ns);
+	to_ns = HG_MIN(to_ns, m->to_ns);
+	if (!l->sub_ns || from_ns >= to_ns)
+		return;
+	for (unsigned int i = hg_account_sub(m, from_ns); from_ns < to_ns; i++) {
+		uint64_t end_ns = HG_MIN(to_ns, m->sub_ns[i + 1]);
+
+		l->sub_ns[i][was] -= end_ns - from_ns;
+		l->sub_ns[i][is] += end_ns - from_ns;
+		from_ns = end_ns;
 	}
 }
 

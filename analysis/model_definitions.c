@@ -171,6 +171,9 @@ int hg_model_read_definitions(struct hg_model *m)
 		case HG_KIND_SPIN:
 			err = hg_spins_define(m, rec);
 			break;
+		case HG_KIND_STACK:
+			err = hg_kernel_stack(m, rec);
+			break;
 		case HG_KIND_NETNS:
 		case HG_KIND_LINK:
 			err = hg_network_define(m, rec);

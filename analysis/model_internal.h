@@ -31,23 +31,24 @@
 #define HG_HOLES_MAX   (1U << 18)
 #define HG_WAITS_MAX                                                                               \
 	(UINT32_C(1) << 27) /* 512 MB; beyond, waits are classed by what their beginning tells */
-#define HG_LOCKS_MAX	  (1U << 16)
-#define HG_WAITERS_MAX	  (1U << 20) /* (lock, lane) pairs that are told apart */
-#define HG_SAMPLES_MAX	  (16U << 20)
-#define HG_LINES_MAX	  (1U << 20)
-#define HG_LOOKS_MAX	  (4U << 20)
-#define HG_CGROUPS_MAX	  1024U
-#define HG_TARGETS_MAX	  256U
-#define HG_PROCESSES_MAX  4096U /* further ones have no footprint */
-#define HG_NETNS_MAX	  256U
-#define HG_LINKS_MAX	  4096U
-#define HG_QDISCS_MAX	  4096U
-#define HG_DISKS_MAX	  1024U
-#define HG_PSI_MAX	  1024U
-#define HG_SOCKETS_MAX	  16384U
-#define HG_PROBES_MAX	  64U
-#define HG_SPINS_MAX	  4096U
-#define HG_SUBWINDOWS_MAX 1000U
+#define HG_LOCKS_MAX	    (1U << 16)
+#define HG_KERNEL_LOCKS_MAX (1U << 14)
+#define HG_WAITERS_MAX	    (1U << 20) /* (lock, lane) pairs that are told apart */
+#define HG_SAMPLES_MAX	    (16U << 20)
+#define HG_LINES_MAX	    (1U << 20)
+#define HG_LOOKS_MAX	    (4U << 20)
+#define HG_CGROUPS_MAX	    1024U
+#define HG_TARGETS_MAX	    256U
+#define HG_PROCESSES_MAX    4096U /* further ones have no footprint */
+#define HG_NETNS_MAX	    256U
+#define HG_LINKS_MAX	    4096U
+#define HG_QDISCS_MAX	    4096U
+#define HG_DISKS_MAX	    1024U
+#define HG_PSI_MAX	    1024U
+#define HG_SOCKETS_MAX	    16384U
+#define HG_PROBES_MAX	    64U
+#define HG_SPINS_MAX	    4096U
+#define HG_SUBWINDOWS_MAX   1000U
 
 /* A wake onto an idle CPU takes some microseconds; only a longer wait beside an idle CPU is one that placement could have saved. */
 #define HG_RUNNABLE_IDLE_MIN_NS UINT64_C(50000)
@@ -104,6 +105,44 @@ struct hg_spins {
 struct hg_look {
 	uint32_t tick;
 	int32_t sysnr;
+};
+
+/* A few candidates and how often each was met. */
+struct hg_kernel_votes {
+	uint64_t id[6], count[6];
+};
+
+#define HG_KERNEL_LENGTHS 160 /* classes of lengths of waits */
+struct hg_kernel_entry {
+	struct hg_kernel_lock l;
+	uint64_t lengths[HG_KERNEL_LENGTHS];
+	struct hg_kernel_votes names, wakers;
+	UT_hash_handle hh;
+};
+
+struct hg_kernel_stack {
+	char *caller; /* innermost function that is none of the lock's */
+	bool sleeps;  /* its waiters sleep in the end: a mutex, an rwsem */
+};
+
+/* A thread of the target was found asleep in a function of the kernel. */
+struct hg_kernel_look {
+	uint64_t time_ns, name; /* a string's id */
+	uint32_t lane, tick;
+};
+
+/* model_kernel.c: the kernel's own locks. */
+struct hg_kernel {
+	struct hg_kernel_entry *locks;
+	size_t locks_count;
+	struct hg_kernel_lock *sorted;
+	struct hg_kernel_stack *stacks; /* [id] */
+	size_t stacks_count;
+	struct hg_kernel_look *looks; /* by lane and time; in the end by tick */
+	size_t looks_count, looks_size;
+	struct hg_kernel_times *times;		 /* [subwindows] */
+	struct hg_kernel_votes spins_callers[2]; /* stacks: of locks that sleep, that spin */
+	const char *spins_sleeping_in, *spins_in;
 };
 
 /* A time in which a stream had lost events. */
@@ -187,6 +226,7 @@ struct hg_model {
 	uint32_t ticks; /* of the sampler, in the window */
 	struct hg_look *looks;
 	size_t looks_count, looks_size;
+	struct hg_kernel kernel;
 
 	uint32_t *waits; /* see above */
 	size_t waits_count, waits_size;
@@ -249,6 +289,11 @@ void hg_account_move(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint6
 void hg_account_ran(struct hg_model *m, uint32_t lane, unsigned int cpu, uint64_t from_ns,
 		    uint64_t to_ns);
 void hg_account_finish(struct hg_model *m);
+/* [from, to) was counted as one leaf and is another. */
+void hg_account_rename(struct hg_model *m, uint32_t lane, enum hg_leaf was, enum hg_leaf is,
+		       uint64_t from_ns, uint64_t to_ns);
+/* The sub-window in which t lies; t in the window. */
+unsigned int hg_account_sub(struct hg_model *m, uint64_t t);
 /* Adds [from, to) to the slots of sub-windows that it touches. */
 void hg_account_spread(struct hg_model *m, uint64_t *slots, size_t stride, uint64_t from_ns,
 		       uint64_t to_ns);
@@ -289,6 +334,18 @@ void hg_spins_look(struct hg_model *m, const struct hg_record *rec);
 int hg_spins_reset(struct hg_model *m); /* before the samples are counted (again) */
 void hg_spins_sample(struct hg_model *m, const struct hg_record *rec);
 void hg_spins_free(struct hg_model *m);
+
+/* model_kernel.c */
+int hg_kernel_stack(struct hg_model *m, const struct hg_record *rec);
+/* The sampler found lane asleep in a function, a string's id. */
+int hg_kernel_look(struct hg_model *m, uint32_t lane, uint32_t tick, uint64_t time_ns,
+		   uint64_t name);
+int hg_kernel_reset(struct hg_model *m); /* keeps stacks and looks */
+void hg_kernel_sample(struct hg_model *m, const struct hg_record *rec);
+/* waker: lane that ended its last sleep, 0. True if the wait is one of a thread of the target itself. */
+bool hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint32_t waker);
+int hg_kernel_finish(struct hg_model *m);
+void hg_kernel_free(struct hg_model *m);
 
 /* model_replay.c */
 int hg_model_replay_totals(struct hg_model *m);

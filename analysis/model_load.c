@@ -85,6 +85,8 @@ static int load(struct hg_model *m, const struct hg_model_opts *opts)
 	if (!rc)
 		rc = hg_locks_finish(m);
 	if (!rc)
+		rc = hg_kernel_finish(m);
+	if (!rc)
 		rc = name_undefined(m);
 	if (rc)
 		return rc;
@@ -155,6 +157,7 @@ void hg_model_free(struct hg_model *m)
 	hg_locks_free(m);
 	hg_spins_free(m);
 	hg_wait_stacks_free(m);
+	hg_kernel_free(m);
 	free(m->looks);
 	free(m->sub_ns);
 	free(m->lanes);

@@ -549,6 +549,13 @@ static void on_cpu_record(struct hg_replay *r, const struct hg_record *rec, uint
 	case HG_KIND_IRQ:
 		on_interval(r, rec, (uint16_t)cpu);
 		break;
+	case HG_KIND_CONTENTION:
+		hg_replay_contention(r, rec);
+		break;
+	case HG_KIND_CPU_SAMPLE:
+		hg_spins_sample(r->m, rec);
+		hg_kernel_sample(r->m, rec);
+		break;
 	case HG_KIND_MIGRATE:
 		on_migrate(r, rec);
 		break;
@@ -566,9 +573,6 @@ static void on_cpu_record(struct hg_replay *r, const struct hg_record *rec, uint
 		break;
 	case HG_KIND_WAIT_STACK:
 		on_wait_stack(r, rec);
-		break;
-	case HG_KIND_CPU_SAMPLE:
-		hg_spins_sample(r->m, rec);
 		break;
 	}
 }
@@ -592,11 +596,11 @@ static bool want_events(void *arg, uint16_t machine, uint32_t stream)
 	return machine == 0 && (stream == HG_STREAM_CONTROL || stream >= HG_STREAM_CPU0);
 }
 
-/* The sweep leaves the time of interrupts with running; samples are counted in totals. */
+/* The sweep leaves the time of interrupts with running; what samples and contentions tell is known to it. */
 static bool want_in_sweep(uint16_t kind)
 {
-	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ && kind != HG_KIND_CPU_SAMPLE &&
-	       kind != HG_KIND_WAIT_STACK;
+	return kind != HG_KIND_SOFTIRQ && kind != HG_KIND_IRQ && kind != HG_KIND_CONTENTION &&
+	       kind != HG_KIND_CPU_SAMPLE && kind != HG_KIND_WAIT_STACK;
 }
 
 /* 1, or 0 when no later record matters. */

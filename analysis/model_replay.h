@@ -25,6 +25,14 @@ enum hg_state {
 
 #define HG_WAIT_NONE UINT32_MAX
 
+/* A sleep that has ended: the end of a wait for a lock of the kernel tells that it was one for it. */
+#define HG_SLEPT_MAX 4
+struct hg_slept {
+	uint64_t from_ns, to_ns;
+	uint32_t wait; /* index in hg_model.waits */
+	uint8_t leaf;
+};
+
 struct hg_lane_state {
 	uint64_t
 		since_ns; /* of the state; of a running one: up to here its time is already counted */
@@ -41,6 +49,8 @@ struct hg_lane_state {
 	bool was_member;
 	bool lock_wait, uninterruptible, newborn;
 	bool idle_cpu; /* runnable: a CPU that it may use was idle */
+	uint8_t slept_next, slept_count;
+	struct hg_slept slept[HG_SLEPT_MAX]; /* the last ones, in turn */
 };
 
 /*
@@ -122,6 +132,8 @@ static inline struct hg_cpu_state *hg_replay_cpu(struct hg_replay *r, uint64_t c
 /* Ends the present state at t and begins another. */
 void hg_replay_set(struct hg_replay *r, uint32_t lane, uint64_t t, const struct hg_ender *ender,
 		   const struct hg_enter *enter);
+/* A wait for a lock of the kernel has ended: its sleeps were for the lock. */
+void hg_replay_contention(struct hg_replay *r, const struct hg_record *rec);
 /* Becomes a member at t, in an unknown state unless it is seen running. */
 void hg_replay_join(struct hg_replay *r, uint32_t lane, uint64_t t);
 void hg_replay_leave(struct hg_replay *r, uint32_t lane, uint64_t t);

@@ -308,6 +308,7 @@ static void on_wait_sample(struct samples *s, const struct hg_record *rec)
 	    rec->time_ns >= m->to_ns)
 		return;
 	look_add(m, s->tick, nr);
+	hg_kernel_look(m, (uint32_t)id, s->tick, rec->time_ns, rec->f[HG_WAIT_SAMPLE_WCHAN]);
 	if (hg_wait_is_lock(nr, rec->f[HG_WAIT_SAMPLE_ARG1], rec->f[HG_WAIT_SAMPLE_ARG2]))
 		hg_locks_sample(m, hg_locks_get(m, m->lanes[id].tgid, rec->f[HG_WAIT_SAMPLE_ARG0]),
 				s->tick);

@@ -135,6 +135,40 @@ static enum hg_leaf leaf_at_end(const struct hg_replay *r, const struct hg_lane_
 	return HG_LEAF_UNKNOWN;
 }
 
+static void slept_add(struct hg_lane_state *s, enum hg_leaf leaf, uint64_t t)
+{
+	s->slept[s->slept_next] = (struct hg_slept){s->since_ns, t, s->wait, (uint8_t)leaf};
+	s->slept_next = (s->slept_next + 1) % HG_SLEPT_MAX;
+	s->slept_count = HG_MIN(s->slept_count + 1, HG_SLEPT_MAX);
+}
+
+void hg_replay_contention(struct hg_replay *r, const struct hg_record *rec)
+{
+	uint64_t lane = rec->f[HG_CONTENTION_LANE];
+	uint64_t from_ns = rec->time_ns - HG_MIN(rec->f[HG_CONTENTION_SPAN], rec->time_ns);
+	struct hg_lane_state *s = hg_replay_lane(r, lane) ? &r->lanes[lane] : NULL;
+	uint32_t waker = 0;
+
+	if (!s || !s->member)
+		return;
+	for (unsigned int i = 0; i < s->slept_count; i++) {
+		struct hg_slept *p = &s->slept[i];
+
+		if (p->from_ns < from_ns || p->to_ns > rec->time_ns ||
+		    rec->f[HG_CONTENTION_CTX] != HG_CTX_TASK)
+			continue;
+		hg_account_rename(r->m, (uint32_t)lane, p->leaf, HG_LEAF_BLOCKED_LOCK, p->from_ns,
+				  p->to_ns);
+		p->leaf = HG_LEAF_BLOCKED_LOCK;
+		if (p->wait == HG_WAIT_NONE)
+			continue;
+		waker = WAIT_BY(r->m->waits[p->wait]);
+		r->m->waits[p->wait] =
+			WAIT_PACK(HG_LEAF_BLOCKED_LOCK, WAIT_CTX(r->m->waits[p->wait]), waker);
+	}
+	hg_kernel_contention(r->m, rec, waker);
+}
+
 static void state_end(struct hg_replay *r, uint32_t lane, uint64_t t, const struct hg_ender *e)
 {
 	struct hg_lane_state *s = &r->lanes[lane];
@@ -148,6 +182,8 @@ static void state_end(struct hg_replay *r, uint32_t lane, uint64_t t, const stru
 	if (s->state == HG_STATE_RUNNING)
 		hg_account_ran(r->m, lane, s->cpu, s->since_ns, t);
 	hg_account_add(r->m, lane, leaf, s->since_ns, t);
+	if (s->state == HG_STATE_BLOCKED && !s->lock_wait)
+		slept_add(s, leaf, t);
 	if (s->lock_wait)
 		hg_locks_end(r->m, s->lock, lane, s->since_ns, t);
 	if (s->stack && !r->err)
@@ -186,6 +222,7 @@ static void step_wait(const struct hg_replay *r, const struct hg_lane_state *s,
 	step->sysnr = s->sysnr;
 	step->object = s->object;
 	step->holder = s->holder;
+	step->kernel = step->leaf == HG_LEAF_BLOCKED_LOCK && !s->lock_wait;
 }
 
 static void step_emit(struct hg_replay *r, uint32_t lane, uint64_t t)

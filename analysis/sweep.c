@@ -126,6 +126,9 @@ static void pass(struct hg_sweep *s, double dt)
 		return;
 	}
 	if (s->running) {
+		s->kernel_ran[s->sub] += dt / n * s->running;
+		if (s->kernel_waiting)
+			s->kernel_held[s->sub] += dt / n;
 		if (n == 1) {
 			s->single_clock += dt;
 		} else {
@@ -409,6 +412,7 @@ int hg_shares_make(struct hg_model *m, struct hg_shares *out)
 		advance(s, hg_model_to_ns(m));
 		settle_all(s);
 		hg_sweep_idle_rest(s);
+		hg_sweep_kernel(s);
 		err = s->err;
 	}
 	if (!err)

@@ -49,7 +49,8 @@ struct hg_sweep_lane {
 
 struct hg_sweep_lock_key {
 	uint64_t address;
-	uint32_t tgid, pad;
+	uint32_t tgid;
+	uint32_t kernel; /* all locks of the kernel are one: address and tgid 0 */
 };
 
 struct hg_sweep_lock_slot {
@@ -110,6 +111,10 @@ struct hg_sweep {
 	unsigned int running, runnable, throttled;
 	unsigned int lock_waiters, net_waiters;
 	double single_clock;
+	/* locks of the kernel, all as one: lanes that sleep for them, a running lane's time
+	 * meanwhile, all running lanes' time */
+	uint32_t kernel_waiting;
+	double kernel_held[HG_SUBWINDOWS_MAX], kernel_ran[HG_SUBWINDOWS_MAX];
 	/* idle period of the target */
 	uint64_t idle_start_ns, idle_epoch;
 	double idle_pending[HG_SUBWINDOWS_MAX];
@@ -159,6 +164,9 @@ void hg_sweep_lock_abandon(struct hg_sweep *s, uint32_t lane);
 void hg_sweep_lock_time(struct hg_sweep *s, double dt);
 /* Only while s->lock_waiters > 0. */
 uint32_t hg_sweep_lock_most_waited(const struct hg_sweep *s);
+
+/* sweep_kernel.c: after the sweep; moves to the kernel's locks what they cost running lanes. */
+void hg_sweep_kernel(struct hg_sweep *s);
 
 /* sweep_idle.c: time in which no lane of the target is active. */
 void hg_sweep_client_account(struct hg_sweep *s, struct hg_sweep_lane *l, uint64_t t);

@@ -5,9 +5,9 @@
 #include "analysis/sweep.h"
 #include "base/hg_base.h"
 
-static uint32_t lock_get(struct hg_sweep *s, uint32_t tgid, uint64_t address)
+static uint32_t lock_get(struct hg_sweep *s, uint32_t tgid, uint64_t address, bool kernel)
 {
-	struct hg_sweep_lock_key key = {.address = address, .tgid = tgid};
+	struct hg_sweep_lock_key key = {.address = address, .tgid = tgid, .kernel = kernel};
 	struct hg_shares *out = s->out;
 	struct hg_sweep_lock_slot *slot = NULL;
 
@@ -38,9 +38,10 @@ static uint32_t lock_get(struct hg_sweep *s, uint32_t tgid, uint64_t address)
 	slot->key = key;
 	slot->index = (uint32_t)out->locks_count;
 	HASH_ADD(hh, s->locks, key, sizeof(slot->key), slot);
-	out->locks[out->locks_count] =
-		(struct hg_blame_lock){.tgid = tgid, .address = address, .holder_sysnr = -1};
-	s->lock_rows[out->locks_count] = hg_sweep_row(s, HG_BLAME_LOCK, out->locks_count);
+	out->locks[out->locks_count] = (struct hg_blame_lock){
+		.tgid = tgid, .address = address, .kernel = kernel, .holder_sysnr = -1};
+	s->lock_rows[out->locks_count] = kernel ? hg_sweep_row(s, HG_BLAME_KERNEL_SLEEP, 0)
+						: hg_sweep_row(s, HG_BLAME_LOCK, out->locks_count);
 	return (uint32_t)out->locks_count++;
 nomem:
 	s->err = -ENOMEM;
@@ -85,13 +86,15 @@ static void lock_mark(struct hg_sweep *s, uint32_t index, uint32_t holder, uint3
 
 void hg_sweep_lock_enter(struct hg_sweep *s, uint32_t lane, const struct hg_step *step)
 {
-	uint32_t index = lock_get(s, s->lanes[lane].tgid, step->object);
+	uint32_t index = step->kernel ? lock_get(s, 0, 0, true)
+				      : lock_get(s, s->lanes[lane].tgid, step->object, false);
 	uint32_t holder = step->holder < s->lanes_count ? step->holder : 0;
 
 	if (index == UINT32_MAX)
 		return;
 	s->ls[lane].lock = index + 1;
 	s->lock_waiters++;
+	s->kernel_waiting += step->kernel;
 	lock_mark(s, index, holder ? holder : s->out->locks[index].holder,
 		  s->out->locks[index].waiting + 1);
 }
@@ -108,6 +111,12 @@ void hg_sweep_lock_leave(struct hg_sweep *s, uint32_t lane)
 	l->lock = 0;
 	l->woken_from = index + 1;
 	s->lock_waiters--;
+	if (s->out->locks[index].kernel) {
+		/* Spinners may take it first: who was let go need not have it, and nobody is known to. */
+		s->kernel_waiting--;
+		lock_mark(s, index, 0, s->out->locks[index].waiting - 1);
+		return;
+	}
 	by = &s->ls[waker];
 	if (!waker || !by->target || !by->present || !hg_leaf_is_running(by->leaf)) {
 		lock_mark(s, index, lane, s->out->locks[index].waiting - 1);

@@ -74,6 +74,41 @@ static uint32_t word_read(pid_t pid, uint64_t address)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(word) ? word : 0;
 }
 
+/* These wait for what their name says. Any other call may wait for a lock of the kernel. */
+static bool waits_by_intent(uint64_t sysnr)
+{
+	static const int calls[] = {SYS_futex,	SYS_epoll_wait,	    SYS_epoll_pwait, SYS_poll,
+				    SYS_ppoll,	SYS_select,	    SYS_pselect6,    SYS_nanosleep,
+				    SYS_accept, SYS_accept4,	    SYS_wait4,	     SYS_waitid,
+				    SYS_pause,	SYS_clock_nanosleep};
+
+	for (size_t i = 0; i < HG_ARRAY_SIZE(calls); i++) {
+		if (sysnr == (uint64_t)calls[i] + 1)
+			return true;
+	}
+	return false;
+}
+
+/* Where it sleeps, outside of scheduler and locks: as a string of the file. "0": it does not. */
+static int wchan_read(const struct sampler_pass *pass, const struct sampler_task *task,
+		      uint64_t *id_out)
+{
+	char path[64], text[128];
+	struct sampler_file file = {.path = path, .fd = -1};
+	uint32_t id;
+	ssize_t n;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", task->tgid, task->tid);
+	n = sampler_file_read(&file, text, sizeof(text));
+	if (n <= 0 || !strcmp(text, "0"))
+		return 0;
+	r = hg_writer_string(pass->w, text, strlen(text), &id);
+	if (!r)
+		*id_out = id;
+	return r;
+}
+
 static int wait_sample(struct hg_sampler *s, void *state, const struct sampler_pass *pass)
 {
 	size_t budget = SAMPLER_WAIT_MAX, seen = 0;
@@ -100,6 +135,11 @@ static int wait_sample(struct hg_sampler *s, void *state, const struct sampler_p
 		if (rec.f[HG_WAIT_SAMPLE_SYSNR] == SYS_futex + 1)
 			rec.f[HG_WAIT_SAMPLE_WORD] =
 				word_read(task->tgid, rec.f[HG_WAIT_SAMPLE_ARG0]);
+		if (strncmp(text, "running", 7) != 0 &&
+		    !waits_by_intent(rec.f[HG_WAIT_SAMPLE_SYSNR]))
+			r = wchan_read(pass, task, &rec.f[HG_WAIT_SAMPLE_WCHAN]);
+		if (r)
+			return r;
 		r = sampler_write(pass, &rec);
 	}
 	return r;

@@ -451,6 +451,7 @@ enum { /* WAIT_SAMPLE: /proc/TGID/task/TID/syscall of a target thread that sleep
 	HG_WAIT_SAMPLE_ARG1,
 	HG_WAIT_SAMPLE_ARG2,
 	HG_WAIT_SAMPLE_WORD, /* futex: the 32-bit word at ARG0, read by process_vm_readv; 0 unread */
+	HG_WAIT_SAMPLE_WCHAN, /* str: function of the kernel that it sleeps in; 0 not read */
 };
 enum { /* OWN: hourglass itself */
 	HG_OWN_CPU_NS, /* user + system of all its threads */

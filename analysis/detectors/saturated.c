@@ -101,6 +101,7 @@ static void evaluate(const struct hg_attribution *a, struct hg_case *k)
 			a, k,
 			"programs that are neither target nor client use %.0f %% of the busy time",
 			100 * (1 - known / busy));
+	hg_case_refute_kernel_locks(a, k);
 	if (known > 0 && a->target_run_ns < 0.6 * known)
 		hg_case_refute(a, k, "the client uses %.0f %% of the CPU time of both",
 			       100 * a->client_run_ns / known);

@@ -13,7 +13,7 @@
 
 #include "analysis/attribution.h"
 
-enum leave { EPOLL, SLEEP, SYNC, LOCK, PREEMPT, THROTTLE, SEMAPHORE };
+enum leave { EPOLL, SLEEP, SYNC, LOCK, PREEMPT, THROTTLE, SEMAPHORE, KLOCK };
 
 /* A lane runs on a CPU in [from, to) us of each period, then leaves; it was woken at wake us. */
 struct segment {
@@ -59,6 +59,9 @@ struct scene {
 	unsigned int taken_us; /* of each of SERVER's segments, by softirqs at interrupts' ends */
 	/* per cent of each CPU that is in softirqs: by the probes, and by /proc/stat */
 	unsigned int softirq_events[2], softirq_ticks[2];
+	/* events of the lanes' CPUs, at the end of each segment's time on its CPU */
+	void (*event)(struct trace_builder *tb, const struct segment *s, uint64_t from_ns,
+		      uint64_t to_ns);
 };
 
 struct event {
@@ -113,6 +116,9 @@ static inline void emit(struct trace_builder *tb, const struct scene *sc, const 
 		break;
 	case SLEEP:
 		tb_sleep(tb, s->cpu, e->t, s->lane, e->next);
+		break;
+	case KLOCK: /* a mutex of the kernel, in write(); the end of the wait is the scene's to tell */
+		tb_block(tb, s->cpu, e->t, s->lane, e->next, 2, 1, 5, 0, 0, 0);
 		break;
 	case LOCK:
 		tb_lock(tb, s->cpu, e->t, s->lane, e->next, LOCK_ADDRESS, s->holder_tid);
@@ -279,6 +285,10 @@ static inline void build(struct trace_builder *tb, const struct scene *sc)
 	qsort(events, m, sizeof(*events), by_time);
 	for (size_t i = 0; i < m; i++) {
 		spin_samples(tb, sc->spins, events[i].t, spin_counts);
+		const struct event *e = &events[i];
+
+		if (sc->event && !e->wake && e->s.lane != HG_LANE_IDLE)
+			sc->event(tb, &e->s, e->t - (e->s.to - e->s.from) * TB_US, e->t);
 		emit(tb, sc, &events[i]);
 		if (sc->lost && i == m / 2)
 			tb_loss(tb, 0, events[i].t, 0, sc->lost, 1000);

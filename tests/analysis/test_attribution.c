@@ -290,6 +290,108 @@ static void hot_lock(void **state)
 	       "inconclusive", NULL, NULL);
 }
 
+#define KERNEL_LOCK 0xffff888100001000
+
+/* SERVER and SERVER2 hold a mutex of the kernel in turn; who waits has slept since its last segment. */
+static void klock_event(struct trace_builder *tb, const struct segment *s, uint64_t from_ns,
+			uint64_t to_ns)
+{
+	/* Its end is told when the lane blocks again: a CPU's records come in order. The sleep lies within. */
+	if (s->leave == KLOCK)
+		tb_contention(tb, s->cpu, to_ns, 2 * (to_ns - from_ns), s->lane, KERNEL_LOCK,
+			      HG_CONTENTIONF_MUTEX);
+	for (uint64_t t = from_ns + 20 * TB_US; t < to_ns; t += 100 * TB_US)
+		tb_cpu_sample(tb, s->cpu, t, s->lane, HG_SAMPLE_KERNEL, 5 * TB_MS, 0);
+}
+
+static void klock_look(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	tb_wchan_sample(tb, t + 700 * TB_US, SERVER2, 1, "pipe_write");
+}
+
+static void klock_other_look(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	if (tick % 8 == 0)
+		klock_look(tb, t, tick);
+}
+
+static const struct segment klock[] = {
+	{0, 0, 950, SERVER, KLOCK, 0, -10, SERVER2, 1, HG_CTX_TASK},
+	{1, 950, 1900, SERVER2, KLOCK, 0, 940, SERVER, 0, HG_CTX_TASK},
+};
+
+static void kernel_lock_asleep(void **state)
+{
+	expect(&SCENE(klock, 2, 1900, "bench", KEYS("1000", "2", "0.002"), .event = klock_event,
+		      .sample = klock_look),
+	       "locking", "kernel-sleep", "mutex of pipe_write()");
+	/* /proc hardly ever finds a waiter, and nobody spins */
+	expect(&SCENE(klock, 2, 1900, "bench", KEYS("1000", "2", "0.002"), .event = klock_event,
+		      .sample = klock_other_look),
+	       "unknown", NULL, NULL);
+	/* no looks at all */
+	expect(&SCENE(klock, 2, 1900, "bench", KEYS("1000", "2", "0.002"), .event = klock_event),
+	       "inconclusive", NULL, "/proc/TID/wchan");
+}
+
+/* Both CPUs are busy; while one thread holds a spinlock the other one spins for it. */
+static const struct segment kspin[] = {
+	{0, 0, 1000, SERVER, PREEMPT, 0, NO_WAKE, 0, 0, 0},
+	{1, 0, 1000, SERVER2, PREEMPT, 0, NO_WAKE, 0, 0, 0},
+};
+
+static void kspin_define(struct trace_builder *tb)
+{
+	tb_stack(tb, 0, 1, "native_queued_spin_lock_slowpath;_raw_spin_lock;posix_lock_inode");
+}
+
+static void kspin_event(struct trace_builder *tb, const struct segment *s, uint64_t from_ns,
+			uint64_t to_ns)
+{
+	for (uint64_t t = from_ns + 20 * TB_US, i = 0; t < to_ns; t += 100 * TB_US, i++)
+		tb_cpu_sample(tb, s->cpu, t, s->lane,
+			      i % 5 < 2 ? HG_SAMPLE_SPINS : HG_SAMPLE_KERNEL, 5 * TB_MS, i % 5 < 2);
+}
+
+/* One of twenty spins. */
+static void kspin_seldom(struct trace_builder *tb, const struct segment *s, uint64_t from_ns,
+			 uint64_t to_ns)
+{
+	for (uint64_t t = from_ns + 20 * TB_US, i = 0; t < to_ns; t += 50 * TB_US, i++)
+		tb_cpu_sample(tb, s->cpu, t, s->lane, i ? HG_SAMPLE_USER : HG_SAMPLE_SPINS, 5 * TB_MS, !i);
+}
+
+static void kspin_system(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	tb_task_times(tb, t, SERVER, t / 10, t - t / 10);
+	tb_task_times(tb, t, SERVER2, t / 10, t - t / 10);
+}
+
+static void kspin_user(struct trace_builder *tb, uint64_t t, unsigned int tick)
+{
+	tb_task_times(tb, t, SERVER, t - t / 10, t / 10);
+	tb_task_times(tb, t, SERVER2, t - t / 10, t / 10);
+}
+
+static void kernel_lock_spins(void **state)
+{
+	expect(&SCENE(kspin, 2, 1000, "bench", KEYS("1000", "2", "0.002"), .define = kspin_define,
+		      .event = kspin_event, .sample = kspin_system),
+	       "locking", "kernel-spin", "posix_lock_inode()");
+	/* the kernel's own account has hardly any system time */
+	expect(&SCENE(kspin, 2, 1000, "bench", KEYS("1000", "2", "0.002"), .define = kspin_define,
+		      .event = kspin_event, .sample = kspin_user),
+	       "unknown", NULL, NULL);
+	/* the second proof is missing: no contention events, no account */
+	expect(&SCENE(kspin, 2, 1000, "bench", KEYS("1000", "2", "0.002"), .define = kspin_define,
+		      .event = kspin_event),
+	       "inconclusive", NULL, "no contention events and no /proc/TID/stat");
+	/* a little of it is in every program: the CPUs are full of work */
+	expect(&SCENE(kspin, 2, 1000, "bench", KEYS("1000", "2", "0.002"), .define = kspin_define,
+		      .event = kspin_seldom, .sample = kspin_system),
+	       "cpu", "saturated", NULL);
+}
+
 /* HOG passes on what client and server send each other. */
 static void relay(void **state)
 {
@@ -454,6 +556,8 @@ int main(void)
 		cmocka_unit_test(lock_held_asleep),
 		cmocka_unit_test(lock_held_in_a_call),
 		cmocka_unit_test(hot_lock),
+		cmocka_unit_test(kernel_lock_asleep),
+		cmocka_unit_test(kernel_lock_spins),
 		cmocka_unit_test(relay),
 		cmocka_unit_test(client_saturated),
 		cmocka_unit_test(too_few_connections),

@@ -107,6 +107,84 @@ static void test_life(void **state)
 	tb_free(&tb);
 }
 
+/* A sleeps twice within one wait for a mutex of the kernel, in write(); B lets it go. Before, it slept for a timer. */
+static void kernel_wait(struct trace_builder *tb)
+{
+	begin(tb);
+	tb_wakeup(tb, 0, 2000, A, 0, 0, HG_CTX_TIMER, 1, 0);
+	tb_switch(tb, 0, 2100, HG_LANE_IDLE, A, 0, 0);
+	tb_block(tb, 0, 3000, A, HG_LANE_IDLE, 2, 1, 5, 0, 0, 0);
+	tb_wakeup(tb, 1, 4000, A, 0, B, HG_CTX_TASK, -1, 0);
+	tb_switch(tb, 0, 4100, HG_LANE_IDLE, A, 0, 0);
+	tb_block(tb, 0, 4200, A, HG_LANE_IDLE, 2, 1, 5, 0, 0, 0);
+	tb_wakeup(tb, 1, 5000, A, 0, B, HG_CTX_TASK, -1, 0);
+	tb_switch(tb, 0, 5100, HG_LANE_IDLE, A, 0, 0);
+	tb_contention(tb, 0, 5200, 2300, A, 0xffff888100000000, HG_CONTENTIONF_MUTEX);
+	tb_block(tb, 0, 6000, A, HG_LANE_IDLE, 1, 1, 5, 0, 0, 0);
+	tb_wakeup(tb, 1, 7000, A, 0, B, HG_CTX_TASK, -1, 0);
+	tb_wchan_sample(tb, 4500, A, 1, "pipe_write");
+	tb_mark(tb, 8000, HG_MARK_END, HG_END_SECS);
+}
+
+static void test_kernel_lock(void **state)
+{
+	const struct hg_kernel_lock *locks;
+	struct steps s = {.n = 0};
+	struct trace_builder tb;
+	unsigned int kernel = 0;
+	struct hg_model *m;
+
+	kernel_wait(&tb);
+	m = tb_load(&tb, NULL);
+	assert_sums(m);
+	/* only what lies within the wait is for the lock */
+	assert_int_equal(lane(m, A)->leaf_ns[HG_LEAF_BLOCKED_LOCK], 1000 + 800);
+	assert_int_equal(lane(m, A)->leaf_ns[HG_LEAF_BLOCKED_PEER], 1000);
+	assert_int_equal(hg_model_kernel_locks(m, &locks), 1);
+	assert_true(locks[0].address == 0xffff888100000000);
+	assert_int_equal(locks[0].waits, 1);
+	assert_int_equal(locks[0].wait_ns, 2300);
+	assert_true(locks[0].p99_ns >= 2300 && locks[0].p99_ns <= 2300 * 5 / 4);
+	assert_int_equal(locks[0].waker, B);
+	assert_string_equal(locks[0].asleep_in, "pipe_write");
+	assert_int_equal(hg_model_sweep(m, keep_step, &s), 0);
+	for (size_t i = 0; i < s.n; i++) {
+		assert_true(!s.v[i].kernel || s.v[i].leaf == HG_LEAF_BLOCKED_LOCK);
+		kernel += s.v[i].kernel;
+	}
+	assert_int_equal(kernel, 2);
+	tb_free(&tb);
+}
+
+static void test_kernel_samples(void **state)
+{
+	const struct hg_kernel_times *t;
+	struct hg_model_opts one = {.subwindows = 1};
+	struct trace_builder tb;
+	struct hg_model *m;
+
+	begin(&tb);
+	tb_stack(&tb, 1000, 1, "osq_lock;rwsem_down_write_slowpath;down_write;mmap_region;do_mmap");
+	tb_stack(&tb, 1000, 2, "native_queued_spin_lock_slowpath;_raw_spin_lock;posix_lock_inode");
+	tb_cpu_sample(&tb, 0, 2000, A, HG_SAMPLE_USER, 5 * TB_MS, 0);
+	tb_cpu_sample(&tb, 0, 2100, A, HG_SAMPLE_KERNEL, 5 * TB_MS, 0);
+	tb_cpu_sample(&tb, 0, 2200, A, HG_SAMPLE_SPINS, 5 * TB_MS, 1);
+	tb_cpu_sample(&tb, 0, 2300, B, HG_SAMPLE_SPINS, 5 * TB_MS, 2);
+	tb_cpu_sample(&tb, 0, 2400, B, HG_SAMPLE_SPINS, 5 * TB_MS, 2);
+	tb_cpu_sample(&tb, 0, 2500, B, HG_SAMPLE_SPINS, 5 * TB_MS, 77); /* a stack that is lost */
+	tb_cpu_sample(&tb, 0, 2600, C, HG_SAMPLE_SPINS, 5 * TB_MS, 2);  /* somebody else */
+	tb_mark(&tb, 8000, HG_MARK_END, HG_END_SECS);
+	m = tb_load(&tb, &one);
+	t = hg_model_kernel_times(m);
+	assert_int_equal(t[0].samples, 6);
+	assert_int_equal(t[0].user, 1);
+	assert_int_equal(t[0].spins_sleeping, 1);
+	assert_int_equal(t[0].spins, 2);
+	assert_string_equal(hg_model_kernel_spins_in(m, true), "mmap_region");
+	assert_string_equal(hg_model_kernel_spins_in(m, false), "posix_lock_inode");
+	tb_free(&tb);
+}
+
 static void test_sweep_knows_the_end(void **state)
 {
 	struct trace_builder tb;
@@ -633,6 +711,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_kernel_lock),
+		cmocka_unit_test(test_kernel_samples),
 		cmocka_unit_test(test_sweep_knows_the_end),
 		cmocka_unit_test(test_unseen_culprit),
 		cmocka_unit_test(test_locks),

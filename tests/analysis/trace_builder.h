@@ -295,6 +295,22 @@ static inline void tb_spin_look(struct trace_builder *tb, uint64_t t, uint64_t i
 		  tb_string(tb, "server+0x1000"));
 }
 
+/* A thread that sleeps in a function of the kernel, in a call that is none of a futex. */
+static inline void tb_wchan_sample(struct trace_builder *tb, uint64_t t, uint64_t lane, int sysnr,
+				   const char *function)
+{
+	TB_RECORD(tb, HG_STREAM_SAMPLER, t, HG_KIND_WAIT_SAMPLE, lane, (uint64_t)(sysnr + 1), 0, 0,
+		  0, 0, tb_string(tb, function));
+}
+
+/* A wait for a lock of the kernel that ended at t; flags: HG_CONTENTIONF_*. */
+static inline void tb_contention(struct trace_builder *tb, unsigned int cpu, uint64_t t,
+				 uint64_t dur, uint64_t lane, uint64_t lock, uint64_t flags)
+{
+	TB_RECORD(tb, HG_STREAM_CPU0 + cpu, t, HG_KIND_CONTENTION, dur, dur, lane, lock, flags,
+		  HG_CTX_TASK, 1, 1, 0);
+}
+
 /* Closes the file (once) and opens it for reading: for tests that call hg_findings_make themselves. */
 static inline struct hg_reader *tb_reader(struct trace_builder *tb)
 {

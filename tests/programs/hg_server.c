@@ -413,6 +413,17 @@ static void serve_locked(struct connection *c)
 	}
 }
 
+enum { RANGES_STANDING = 2048 };
+
+static void range_lock(int fd, short type, unsigned int at)
+{
+	struct flock range = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at * 2, .l_len = 1};
+
+	if (fcntl(fd, F_SETLK, &range))
+		die("fcntl");
+}
+
 /* What the work of one thread goes to: all threads', or its own. */
 struct kernel_object {
 	int fd;	     /* file, or the pipe's end to write to */
@@ -436,29 +447,19 @@ static struct kernel_object kernel_object_make(void)
 		if (o.fd < 0)
 			die("memfd_create");
 	}
+	for (unsigned int i = 0; opts.kernel == KERNEL_RANGES && i < RANGES_STANDING; i++)
+		range_lock(o.fd, F_WRLCK, i);
 	return o;
 }
 
-static void range_lock(int fd, short type, unsigned int at)
-{
-	struct flock range = {
-		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at * 2, .l_len = 1};
-
-	if (fcntl(fd, F_SETLK, &range))
-		die("fcntl");
-}
-
-/* All threads of a process are one owner, so that nobody waits for a range: only for the list of them. */
+/*
+ * All threads of a process are one owner, so that nobody waits for a range: only for the list of them, which is as long for
+ * one thread as for all.
+ */
 static void ranges_lock(int fd, unsigned int thread)
 {
-	enum { STANDING = 64 };
-	static _Thread_local bool stand;
-
-	for (unsigned int i = 0; i < STANDING && !stand; i++)
-		range_lock(fd, F_WRLCK, thread * 2 * STANDING + i);
-	stand = true;
-	range_lock(fd, F_WRLCK, thread * 2 * STANDING + STANDING);
-	range_lock(fd, F_UNLCK, thread * 2 * STANDING + STANDING);
+	range_lock(fd, F_WRLCK, RANGES_STANDING + thread);
+	range_lock(fd, F_UNLCK, RANGES_STANDING + thread);
 }
 
 /* What is written is read by whoever comes first: at least as much as all readers want is there. */

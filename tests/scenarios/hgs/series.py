@@ -307,7 +307,6 @@ def locking_user_spin(rng, cpus):
 
 def kernel_lock(rng, cpus, work, times, cause, removal, caller):
     process, loops, client = names(rng, 3)
-    # mmap: connections become processes, whose address spaces are their own
     options = {"model": "connection", "burn-us": rng.randrange(2, 8), "kernel": work, "kernel-times": times,
                "name": process, "thread-name": loops}
     base = Setup(Own(options), Client(rng.randrange(6, 13), 1, {"name": client}), client_cpus=maybe_pinned(rng, cpus),
@@ -317,20 +316,25 @@ def kernel_lock(rng, cpus, work, times, cause, removal, caller):
 
 def kernel_sleep(rng, cpus):
     work, times, removal, caller = rng.choice([
-        ("mmap", rng.randrange(60, 120), "a process for each connection", ("mmap", "munmap")),
         ("file", rng.randrange(20, 40), "a file for each connection", ("write",)),
         ("pipe", rng.randrange(15, 30), "a pipe for each connection", ("pipe",))])
     return kernel_lock(rng, cpus, work, times, "kernel-sleep", removal, caller)
 
 
+def kernel_mmap(rng, cpus):
+    # A process for each connection takes away the TLB flushes of a shared address space as well: no clean label.
+    return kernel_lock(rng, cpus, "mmap", rng.randrange(60, 120), "kernel-sleep", "a process for each connection",
+                       ("mmap", "munmap"))
+
+
 def kernel_spin(rng, cpus):
-    return kernel_lock(rng, cpus, "ranges", rng.randrange(20, 50), "kernel-spin", "a file for each connection",
+    return kernel_lock(rng, cpus, "ranges", rng.randrange(3, 8), "kernel-spin", "a file for each connection",
                        ("lock",))
 
 
 # Causes that no detector proves yet: run by name only. A verdict other than inconclusive is wrong.
 PENDING = {
-    "kernel-sleep": kernel_sleep,
+    "kernel-mmap": kernel_mmap,
     "kernel-spin": kernel_spin,
 }
 
@@ -346,6 +350,7 @@ SERIES = {
     "locking-hot": locking_hot,
     "locking-rpc": locking_rpc,
     "locking-user-spin": locking_user_spin,
+    "kernel-sleep": kernel_sleep,
     "relay": relay,
     "link-shaper": link_shaper,
     "container-shaper": container_shaper,
