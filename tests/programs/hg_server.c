@@ -413,7 +413,7 @@ static void serve_locked(struct connection *c)
 	}
 }
 
-enum { RANGES_STANDING = 2048 };
+enum { RANGES_STANDING = 512 };
 
 static void range_lock(int fd, short type, unsigned int at)
 {
