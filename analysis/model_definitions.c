@@ -167,12 +167,11 @@ int hg_model_read_definitions(struct hg_model *m)
 			break;
 		case HG_KIND_STACK:
 			err = hg_wait_stacks_define(m, rec);
+			if (!err)
+				err = hg_kernel_stack(m, rec);
 			break;
 		case HG_KIND_SPIN:
 			err = hg_spins_define(m, rec);
-			break;
-		case HG_KIND_STACK:
-			err = hg_kernel_stack(m, rec);
 			break;
 		case HG_KIND_NETNS:
 		case HG_KIND_LINK:
