@@ -358,7 +358,8 @@ static void kspin_seldom(struct trace_builder *tb, const struct segment *s, uint
 			 uint64_t to_ns)
 {
 	for (uint64_t t = from_ns + 20 * TB_US, i = 0; t < to_ns; t += 50 * TB_US, i++)
-		tb_cpu_sample(tb, s->cpu, t, s->lane, i ? HG_SAMPLE_USER : HG_SAMPLE_SPINS, 5 * TB_MS, !i);
+		tb_cpu_sample(tb, s->cpu, t, s->lane, i ? HG_SAMPLE_USER : HG_SAMPLE_SPINS,
+			      5 * TB_MS, !i);
 }
 
 static void kspin_system(struct trace_builder *tb, uint64_t t, unsigned int tick)

@@ -172,7 +172,7 @@ static void test_kernel_samples(void **state)
 	tb_cpu_sample(&tb, 0, 2300, B, HG_SAMPLE_SPINS, 5 * TB_MS, 2);
 	tb_cpu_sample(&tb, 0, 2400, B, HG_SAMPLE_SPINS, 5 * TB_MS, 2);
 	tb_cpu_sample(&tb, 0, 2500, B, HG_SAMPLE_SPINS, 5 * TB_MS, 77); /* a stack that is lost */
-	tb_cpu_sample(&tb, 0, 2600, C, HG_SAMPLE_SPINS, 5 * TB_MS, 2);  /* somebody else */
+	tb_cpu_sample(&tb, 0, 2600, C, HG_SAMPLE_SPINS, 5 * TB_MS, 2);	/* somebody else */
 	tb_mark(&tb, 8000, HG_MARK_END, HG_END_SECS);
 	m = tb_load(&tb, &one);
 	t = hg_model_kernel_times(m);

@@ -332,7 +332,7 @@ def kernel_spin(rng, cpus):
                        ("lock",))
 
 
-# Causes that no detector proves yet: run by name only. A verdict other than inconclusive is wrong.
+# Without a safe label on two CPUs: run by name only.
 PENDING = {
     "kernel-mmap": kernel_mmap,
     "kernel-spin": kernel_spin,
