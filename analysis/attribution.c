@@ -253,6 +253,8 @@ int hg_findings_make(struct hg_reader *r, const struct hg_model_opts *opts, cons
 			err = hg_findings_targets(f, model);
 		if (!err)
 			err = hg_findings_sleeps(f, model);
+		if (!err)
+			err = hg_findings_cpus(f, model);
 	}
 	hg_shares_clear(&a.shares);
 	if (err) {

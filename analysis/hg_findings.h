@@ -118,6 +118,17 @@ struct hg_sleep_row {
 	uint64_t waits, ns;
 };
 
+/* A CPU: shares of the time; NAN: not known. */
+struct hg_cpu_row {
+	unsigned int cpu;
+	double busy;	      /* by /proc/stat */
+	double softirq, irq;  /* by events, whatever they interrupted, ksoftirqd included */
+	double softirq_ticks; /* by /proc/stat */
+	/* /proc/net/softnet_stat: packets that it received for the kernel, dropped before that, rounds with work left */
+	double packets_per_s;
+	uint64_t dropped, squeezed;
+};
+
 /* Memory of a process of the target. */
 struct hg_footprint {
 	const char *name;	/* "nginx (pid 12)" */
@@ -149,6 +160,8 @@ struct hg_findings {
 	size_t rows_count;
 	struct hg_sleep_row *sleeps; /* longest first */
 	size_t sleeps_count;
+	struct hg_cpu_row *cpus; /* those with figures */
+	size_t cpus_count;
 	struct hg_gate *gates;
 	size_t gates_count;
 	struct hg_setup_note *setup;
@@ -180,6 +193,8 @@ int hg_findings_targets(struct hg_findings *f, const struct hg_model *m);
 
 /* Fills f->sleeps. 0 or -ENOMEM. */
 int hg_findings_sleeps(struct hg_findings *f, const struct hg_model *m);
+/* Fills f->cpus. 0 or -ENOMEM. */
+int hg_findings_cpus(struct hg_findings *f, const struct hg_model *m);
 
 /* Renderers. Text is at most 80 columns. */
 int hg_findings_text(const struct hg_findings *f, FILE *out);

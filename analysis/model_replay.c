@@ -3,6 +3,7 @@
 #include "analysis/model_replay.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/model_reason.h"
@@ -212,6 +213,23 @@ static void wakes_count(struct hg_model *m, const struct hg_record *rec, uint32_
 	}
 }
 
+/*
+ * The CPU whose softirq woke somebody, plus 1. The record may be in the stream of the CPU to which the task was sent
+ * (ttwu_queue_wakelist()), so the task that the softirq interrupted, or ksoftirqd, tells more.
+ */
+static uint32_t softirq_cpu(const struct hg_replay *r, uint32_t waker, uint16_t stream_cpu)
+{
+	const struct hg_lane *l = waker != NO_LANE ? &r->m->lanes[waker] : NULL;
+	unsigned int cpu;
+
+	if (l && l->flags & HG_TASKF_KSOFTIRQD && l->name &&
+	    sscanf(l->name, "ksoftirqd/%4u", &cpu) == 1)
+		return cpu + 1;
+	if (l && r->lanes[waker].state == HG_STATE_RUNNING)
+		return r->lanes[waker].cpu + 1u;
+	return stream_cpu + 1u;
+}
+
 static void on_wakeup(struct hg_replay *r, const struct hg_record *rec, uint16_t cpu)
 {
 	uint64_t flags = rec->f[HG_WAKEUP_FLAGS], ctx = rec->f[HG_WAKEUP_CTX];
@@ -237,7 +255,7 @@ static void on_wakeup(struct hg_replay *r, const struct hg_record *rec, uint16_t
 	if (waker != NO_LANE && (ctx == HG_CTX_TASK || ctx == HG_CTX_SOFTIRQ_OWN))
 		ender.by = waker;
 	else if (hg_wake_is_softirq(ender.ctx))
-		ender.softirq_cpu = cpu + 1;
+		ender.softirq_cpu = softirq_cpu(r, waker, cpu);
 	hg_replay_set(r, lane, rec->time_ns, &ender,
 		      &(struct hg_enter){.state = flags & HG_WAKEUPF_THROTTLED ? HG_STATE_THROTTLED
 									       : HG_STATE_RUNNABLE,

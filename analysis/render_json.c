@@ -293,6 +293,28 @@ static json_t *sleeps(const struct hg_findings *f)
 	return array;
 }
 
+static json_t *cpus(const struct hg_findings *f)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < f->cpus_count; i++) {
+		const struct hg_cpu_row *row = &f->cpus[i];
+		bool softnet = !isnan(row->packets_per_s);
+		json_t *o = json_object();
+
+		put(o, "cpu", integer(row->cpu));
+		put(o, "busy", real(row->busy));
+		put(o, "softirq", real(row->softirq));
+		put(o, "irq", real(row->irq));
+		put(o, "softirq_proc_stat", real(row->softirq_ticks));
+		put(o, "packets_per_s", real(row->packets_per_s));
+		put(o, "dropped", softnet ? integer(row->dropped) : json_null());
+		put(o, "squeezed", softnet ? integer(row->squeezed) : json_null());
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
 static json_t *targets(const struct hg_findings *f)
 {
 	json_t *array = json_array();
@@ -435,6 +457,7 @@ static json_t *report(const struct hg_findings *f)
 	put(o, "targets", targets(f));
 	put(o, "lanes", lanes(f));
 	put(o, "sleeps", sleeps(f));
+	put(o, "cpus", cpus(f));
 	put(o, "quality", quality(f));
 	put(o, "setup", setup(f));
 	put(o, "environment", environment(f));

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the time went: a table of states per role, then one of lanes. */
+#include <math.h>
 #include <string.h>
 
 #include "analysis/render.h"
 
 #define ROLES_MAX    4
 #define SLEEPS_SHOWN 3 /* of a role */
+#define INTERRUPTS_MIN 0.10 /* of a CPU: less is no matter */
+#define CPUS_MAX       16   /* with more only those of which it matters are shown */
 
 /* Rows of the first table. SPLIT: the parts of RUNNING whose user and kernel are known. */
 enum part { PART_USER, PART_KERNEL, PART_RUNNING, PART_LEAF };
@@ -360,6 +363,46 @@ static void sleeps_table(const struct hg_findings *f, FILE *out)
 	hg_table_print(t, out);
 }
 
+/* Only where interrupts take a part that matters of some CPU. */
+static void cpus_table(const struct hg_findings *f, FILE *out)
+{
+	static const struct hg_table_column columns[] = {
+		{"CPU", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"busy", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"softirq", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"by ticks", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"irq", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"packets/s", HG_TABLE_RIGHT, HG_TABLE_WHOLE},
+		{"dropped", HG_TABLE_RIGHT, HG_TABLE_WHOLE}};
+	hg_table_auto struct hg_table *t =
+		hg_table_new(columns, HG_ARRAY_SIZE(columns), HG_RENDER_WIDTH, 2);
+	size_t shown = 0, matter = 0;
+
+	for (size_t i = 0; i < f->cpus_count; i++)
+		matter += f->cpus[i].softirq + f->cpus[i].irq >= INTERRUPTS_MIN;
+	if (!matter)
+		return;
+	for (size_t i = 0; i < f->cpus_count && shown < CPUS_MAX; i++) {
+		const struct hg_cpu_row *row = &f->cpus[i];
+		const double shares[] = {row->busy, row->softirq, row->softirq_ticks, row->irq};
+
+		if (f->cpus_count > CPUS_MAX && !(row->softirq + row->irq >= INTERRUPTS_MIN))
+			continue;
+		shown++;
+		hg_render_cell(t, "%u", row->cpu);
+		for (size_t k = 0; k < HG_ARRAY_SIZE(shares); k++)
+			hg_render_cell(t, isnan(shares[k]) ? "" : "%.1f", 100 * shares[k]);
+		hg_render_cell(t, isnan(row->packets_per_s) ? "" : "%.0f", row->packets_per_s);
+		hg_render_cell(t, isnan(row->packets_per_s) ? "" : "%llu",
+			       (unsigned long long)row->dropped);
+	}
+	fputc('\n', out);
+	hg_render_paragraph(out, 2,
+			    "Per CPU, %% of the time (softirq, irq: by events; busy, by ticks: "
+			    "/proc/stat) and what it received:");
+	hg_table_print(t, out);
+}
+
 void hg_render_time(const struct hg_findings *f, FILE *out, bool bold)
 {
 	struct totals totals[ROLES_MAX];
@@ -376,5 +419,6 @@ void hg_render_time(const struct hg_findings *f, FILE *out, bool bold)
 		lanes_table(f, out);
 		sleeps_table(f, out);
 	}
+	cpus_table(f, out);
 	others_table(f, out);
 }

@@ -263,6 +263,10 @@ static struct hg_findings *case_quota(void)
 		{"task", "91", "hg-client", "client", 10000, 1, 310, 80, HG_LEAF_BLOCKED_NET, 4, 0,
 		 0},
 	};
+	static const struct hg_cpu_row cpus[] = {
+		{0, 0.987, 0.312, 0.021, 0.32, 71234.5, 17, 3},
+		{1, 0.5, 0.004, 0.001, 0, NAN, 0, 0},
+	};
 	struct hg_findings *f = case_new("hg-server (pid 77, 1 thread)");
 	struct hg_candidate *v = &f->verdict;
 	struct hg_evidence *e;
@@ -280,6 +284,10 @@ static struct hg_findings *case_quota(void)
 					  .errors = 3};
 	case_gates(f, true);
 	case_rows(f, rows, HG_ARRAY_SIZE(rows));
+	f->cpus_count = HG_ARRAY_SIZE(cpus);
+	f->cpus = hg_arena_array(f->arena, f->cpus_count, sizeof(*f->cpus));
+	assert(f->cpus);
+	memcpy(f->cpus, cpus, sizeof(cpus));
 	*v = case_candidate("cpu", "quota");
 	v->subject = (struct hg_subject){"host", "cgroup", "/bench/web", NULL};
 	v->confidence = HG_CONFIDENCE_MEDIUM;

@@ -342,10 +342,20 @@ static void sample_softnet(struct trace_builder *tb, uint64_t t, unsigned int ti
 	.softirq_events = {0, (events)}, .softirq_ticks = {0, (ticks)}, .extra_busy = 95,          \
 	.sample = sample_softnet
 
+/* ksoftirqd/1 delivers, and the client is woken on the CPU to which it is sent. */
+static const struct segment sent_on[] = {
+	{0, 0, 50, SERVER, EPOLL, 0, -5, CLIENT, 0, HG_CTX_SOFTIRQ_OWN},
+	{0, 760, 780, CLIENT, EPOLL, 0, 750, HOG, 0, HG_CTX_KSOFTIRQD},
+};
+
 static void softirq_one_cpu(void **state)
 {
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 94)), "net", "softirq-one-cpu",
 	       "CPU 1 is full");
+	expect(&SCENE(sent_on, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 94), .kthread = "ksoftirqd/1"),
+	       "net", "softirq-one-cpu", "CPU 1 is full");
+	expect(&SCENE(sent_on, 2, 1000, WRK, WRK_FULL, ONE_CPU(95, 94), .kthread = "ksoftirqd/0"),
+	       "inconclusive", NULL, "lacks its second proof");
 	/* it has room by either account */
 	expect(&SCENE(held, 2, 1000, WRK, WRK_FULL, ONE_CPU(60, 94)), "inconclusive", NULL,
 	       "lacks its second proof");

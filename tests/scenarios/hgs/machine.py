@@ -196,6 +196,36 @@ class WiredNetwork(Network):
             self._ip("-n", self.names[2], "link", "set", port, "up")
 
 
+class FloodedNetwork(Network):
+    """The same two namespaces with a second veth pair for a flood, and a say in which CPU receives (RPS)."""
+
+    FLOODED = "10.199.78.1"
+
+    def __init__(self):
+        super().__init__()
+        self.names = [f"hgf{os.getpid()}{end}" for end in "sc"]
+
+    def start(self):
+        if self.up:
+            return
+        super().start()
+        server, client = self.names
+        self._ip("-n", server, "link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", client)
+        for name, address in ((server, self.FLOODED), (client, "10.199.78.2")):
+            self._ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth1")
+            self._ip("-n", name, "link", "set", "eth1", "up")
+
+    def receive_on(self, end, device, cpu):
+        """What this end's device receives is handed to this CPU."""
+        path = f"/sys/class/net/{device}/queues/rx-0/rps_cpus"
+        mask = f"{1 << cpu % 32:x}" + cpu // 32 * ",00000000"
+        # sysfs shows the devices of the namespace in which it was mounted: a mount of one's own
+        code = f"mount -t sysfs none /sys && echo {mask} > {path}"
+        done = subprocess.run([*self.enter(end), "unshare", "--mount", "sh", "-c", code], capture_output=True, text=True)
+        if done.returncode:
+            raise Skip(f"RPS of {device} cannot be set: {done.stderr.strip()}")
+
+
 class Disk:
     """A file system of our own on a loop device, whose file's device is throttled for a blkio control group (v1) of our own.
 
@@ -413,6 +443,8 @@ class Machine:
         self.stack.callback(self.network.close)
         self.wired = WiredNetwork()
         self.stack.callback(self.wired.close)
+        self.flooded = FloodedNetwork()
+        self.stack.callback(self.flooded.close)
         self.stack.callback(lambda: self.disk.close())
         if keep:
             os.makedirs(keep, exist_ok=True)

@@ -39,6 +39,7 @@ def truth(plan, running, client_argv):
         "klock": {"names": list(plan.caller)},
         "relay": {"tids": list(threads(running.relay.pid)) if running.relay else []},
         "path": {"names": ["sockets", "TCP"]},
+        "receiver": {"names": [f"CPU {(plan.base.flood or {}).get('cpu')} "]},
         "disk": {"names": [os.path.basename(running.machine.disk.loop or "none")]},
         "link": {"names": [shaper_name(plan.base.shaper, running.network)]},
         "client": {"names": [plan.base.client.options.get("name"), "wrk", "hg-client"]},

@@ -19,7 +19,7 @@ class Plan:
     class_name: str
     cause: str | None
     removal: str           # what removed does, in words
-    subject: str | None    # thread, cpus, cgroup, competitor, lock, klock, relay, link, path, disk, client, or None
+    subject: str | None    # thread, cpus, cgroup, competitor, lock, klock, relay, link, path, receiver, disk, client, or None
     work: str | None = None  # "server": its CPU >= 5 times the client's; "client": its CPU > the server's
     more_cpu: Setup | None = None  # none only: with less work per request throughput must stay
     caller: tuple = ()     # klock: one of these is in the name of the kernel's function that takes the lock
@@ -227,6 +227,26 @@ def drops(rng, cpus):
     return Plan(base, base.but(wire=base.wire | {"lose": 0}), "net", "drops", "nothing is lost", "path")
 
 
+def softirq_one_cpu(rng, cpus):
+    process, loops, workers, client, flood = names(rng, 5)
+    full = rng.choice(cpus)
+    others = [cpu for cpu in cpus if cpu != full] or [full]
+    elsewhere = ",".join(map(str, others))
+    options = {"model": rng.choice(["loop", "pool", "connection"]), "burn-us": rng.randrange(10, 40), "loops": 1,
+               "workers": 2, "size": rng.choice([64, 512]), "name": process, "thread-name": loops,
+               "worker-name": workers}
+    receive = {"cpu": full, "on": rng.choice(others), "steer": None}
+    # cheap to send, dear to take apart; the queue is some milliseconds long and so never empty while the flood pauses
+    stream = {"name": flood, "queue": rng.randrange(400, 701), "segments": rng.randrange(90, 121),
+              "size": rng.randrange(16, 65)}
+    base = Setup(Own(options), Client(rng.randrange(4, 13), 1, {"name": client, "size": options["size"]}),
+                 server_cpus=elsewhere, client_cpus=elsewhere, veth=True, flood=receive | stream)
+    removed, words = rng.choice([
+        (base.but(flood=receive | stream | {"steer": receive["on"]}), "another CPU receives for the server"),
+        (base.but(flood=receive), "no flood")])
+    return Plan(base, removed, "net", "softirq-one-cpu", words, "receiver")
+
+
 def disk_device(rng, cpus):
     process, loops, client = names(rng, 3)
     options = {"model": "connection", "burn-us": rng.randrange(5, 50), "name": process, "thread-name": loops}
@@ -358,6 +378,7 @@ SERIES = {
     "container-serial": container_serial,
     "rtt-window": rtt_window,
     "drops": drops,
+    "softirq-one-cpu": softirq_one_cpu,
     "disk-device": disk_device,
     "disk-journal": disk_journal,
     "client-saturated": client_saturated,

@@ -55,6 +55,8 @@ class Setup:
     hog: dict | None = None
     shaper: dict | None = None      # with veth: end (0: what the server sends), rate_mbit, burst_kb, classes
     wire: dict | None = None        # with veth: hg-wire with these options passes the frames
+    flood: dict | None = None       # with veth: cpu, the one that receives for the server; steer: another one that does so
+                                    # instead, or None; and unless there is none, hg-flood with more options, on the CPU on
     disk: dict | None = None        # journal: bool, iops: of the device below, or None; the server writes to it
     relay: dict | None = None       # hg-relay with these options stands between client and server
     backend: dict | None = None     # the server asks another hg-server with these options
@@ -98,7 +100,7 @@ class Running:
         self.stack = contextlib.ExitStack()
         self.cgroup = self.box = self.hog = self.relay = self.backend = self.wire = None
         self.locks = []
-        self.network = machine.wired if setup.wire else machine.network
+        self.network = machine.wired if setup.wire else machine.flooded if setup.flood else machine.network
 
     def __enter__(self):
         try:
@@ -125,6 +127,8 @@ class Running:
             self.wire = Process([*self.network.enter(2), m.program("hg-wire"), *flags(s.wire), "s", "c"], m.groups,
                                 ready="ready")
             self.stack.callback(self.wire.close)
+        if s.flood:
+            self._start_flood(**s.flood)
         if s.server_cpus:
             prefix += ["taskset", "-c", s.server_cpus]
         if s.shaper:
@@ -145,6 +149,16 @@ class Running:
             argv = [m.program("hg-hog"), *flags(s.hog)]
             self.hog = Process(argv, m.groups, ready="ready")
             self.stack.callback(self.hog.close)
+
+    def _start_flood(self, cpu, steer, on, **options):
+        network, program = self.network, self.machine.program("hg-flood")
+        network.receive_on(0, "eth1", cpu)
+        network.receive_on(0, "eth0", cpu if steer is None else steer)
+        to = f"--address={network.FLOODED}"
+        ends = [(0, ["--sink"]), (1, [f"--queue-cpu={cpu}", f"--cpus={on}", *flags(options)])]
+        for end, args in ends if options else []:
+            process = Process([*network.enter(end), program, to, *args], self.machine.groups, ready="ready")
+            self.stack.callback(process.close)
 
     def _start_side(self, program, args):
         """A process that is neither target nor client, in the server's namespace; its port is known."""
