@@ -5,8 +5,8 @@
 
 #include "analysis/render.h"
 
-#define ROLES_MAX    4
-#define SLEEPS_SHOWN 3 /* of a role */
+#define ROLES_MAX      4
+#define SLEEPS_SHOWN   3    /* of a role */
 #define INTERRUPTS_MIN 0.10 /* of a CPU: less is no matter */
 #define CPUS_MAX       16   /* with more only those of which it matters are shown */
 
