@@ -42,6 +42,17 @@ bash_offers()
 	' _ "$source_dir" "$1" "$2"
 }
 
+# Each cause that a report can name is in its man page and in the reader's table in README.md.
+page=$(page_text "$source_dir/docs/hourglass-report.1")
+causes=$(sed -n '/hg_cause_gloss(/,/^}/p' "$source_dir/analysis/render_common.c" | tr -d '\n\t' |
+	grep -oE '\{"[a-z]+", ?"[a-z-]+", ?"' |
+	sed -E 's/\{"([a-z]+)", ?"([a-z-]+)", ?"/\1\/\2/')
+[ -n "$causes" ] || missing "analysis/render_common.c has no causes"
+for cause in $causes; do
+	grep -qx ".B $cause" <<< "$page" || missing "docs/hourglass-report.1 lacks the cause $cause"
+	grep -qF "| $cause |" "$source_dir/README.md" || missing "README.md lacks the cause $cause"
+done
+
 verbs=$("$hourglass" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p')
 [ -n "$verbs" ] || { echo "hourglass --help lists no verb"; exit 1; }
 overview=$(page_text "$source_dir/docs/hourglass.1")
