@@ -305,10 +305,9 @@ int hg_model_set_window(struct hg_model *m, const struct hg_model_opts *opts)
 		m->from_ns = after_begin(m, opts->window_from_s);
 		m->to_ns = after_begin(m, opts->window_to_s);
 		if (m->from_ns >= m->to_ns) {
-			hg_error("The window %g to %g s lies outside the recording, which lasted "
+			hg_error("The window from %g s on lies outside the recording, which lasted "
 				 "%.3f s.",
-				 opts->window_from_s, opts->window_to_s,
-				 (double)(m->end_ns - m->begin_ns) / 1e9);
+				 opts->window_from_s, (double)(m->end_ns - m->begin_ns) / 1e9);
 			return -EINVAL;
 		}
 	} else if (m->has_client_start) {

@@ -145,7 +145,8 @@ static void duration_parse(struct record_args *a, const char *text)
 	double seconds = strtod(text, &end);
 
 	if (end == text || *end || !(seconds > 0) || seconds > DURATION_S_MAX)
-		usage_error(a, "-d takes a number of seconds above 0, not '%s'", text);
+		usage_error(a, "-d takes a number of seconds above 0, at most %g, not '%s'",
+			    DURATION_S_MAX, text);
 	else
 		a->session.duration_s = seconds;
 }
