@@ -131,8 +131,10 @@ void hg_model_free(struct hg_model *m)
 	}
 	for (size_t i = 0; i < m->cpus_count; i++) {
 		free(m->cpus[i].proc_stat.v);
+		free(m->cpus[i].proc_softirq.v);
 		free(m->cpus[i].sub_known_ns);
 		free(m->cpus[i].probe_busy.v);
+		free(m->cpus[i].probe_softirq.v);
 	}
 	for (size_t i = 0; i < m->cgroups_count; i++) {
 		free(m->cgroups[i].stat.v);
