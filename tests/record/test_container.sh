@@ -80,6 +80,9 @@ check "the limit is its lock" report_says \
 	'(d["verdict"]["class"], d["verdict"]["cause"]) == ("locking", "user") or
 	 not all(g["passed"] for g in d["quality"]["gates"] if g["name"] == "other-load")'
 check "whoever holds it is known, by its id in there" bash -c '"$1" dump --kind=switch_block a.hgt | grep -q "holder=[1-9]"' - "$HOURGLASS"
+# As the kernel calls it; from within a chroot that has more in front.
+program=$(readlink /proc/$server/exe)
+check "its program is the server" test "${program%/bin/server}/bin/server" = "$program"
 check "its program is named as it is called in there" report_says \
-	'any(t.get("program") == "/bin/server" and t["pid"] == int(server) for t in d["environment"]["targets"])'
+	'any(t.get("program") == "'"$program"'" and t["pid"] == int(server) for t in d["environment"]["targets"])'
 result
