@@ -99,9 +99,6 @@ const struct hg_blame_row *hg_shares_row(const struct hg_shares *s, enum hg_blam
 /* The largest row of a blame, or NULL. */
 const struct hg_blame_row *hg_shares_largest(const struct hg_shares *s, enum hg_blame blame);
 
-bool hg_lane_is_target(const struct hg_lane *l, bool level_all);
-bool hg_lane_is_client(const struct hg_lane *l);
-
 /* A figure from outside the events, over the part of the window that its samples cover. */
 struct hg_outside {
 	bool known;
@@ -146,6 +143,7 @@ struct hg_attribution {
 #define HG_SHARE_MIN	 0.20 /* below it the removal gains less than 1.25 times */
 #define HG_SPIN_MAX                                                                                \
 	HG_SHARE_MIN /* of the CPU time: whoever spins so much gains more by not spinning than HG_SHARE_MIN allows */
+#define HG_SPIN_LANES_MIN   2 /* one that polls alone waits for a device or a queue, not for a lock */
 #define HG_SPIN_SAMPLES_MIN 50	 /* one of them is 2 %: HG_SPIN_MAX is told from half of it */
 #define HG_CPU_WAIT_MAX	    0.10 /* of the time: CPUs do not hold it back */
 #define HG_JOURNAL_PART                                                                            \
@@ -229,7 +227,6 @@ bool hg_case_refute_polling(const struct hg_attribution *a, struct hg_case *k,
 /* The client offers a rate and is served: whatever is busy, nothing would raise the throughput but more load. */
 bool hg_load_is_met(const struct hg_attribution *a);
 
-#define HG_SPIN_LANES_MIN 2 /* one that polls alone waits for a device or a queue, not for a lock */
 /* Refutes it if what it takes for work spins for the kernel's locks, or one of them has a queue. */
 void hg_case_refute_kernel_locks(const struct hg_attribution *a, struct hg_case *k);
 

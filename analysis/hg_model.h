@@ -349,6 +349,10 @@ struct hg_model_opts {
 	unsigned int subwindows; /* 0: 20, fewer if they would be shorter than 100 ms */
 };
 
+/* level_all: as in hg_model_session; kernel threads are then nobody's target. */
+bool hg_lane_is_target(const struct hg_lane *l, bool level_all);
+bool hg_lane_is_client(const struct hg_lane *l);
+
 /* Reads r to its end; keeps it for the sweep (r must outlive the model). 0 or -errno with one message. */
 int hg_model_load(struct hg_reader *r, const struct hg_model_opts *opts, struct hg_model **out);
 void hg_model_free(struct hg_model *m);

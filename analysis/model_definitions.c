@@ -166,9 +166,7 @@ int hg_model_read_definitions(struct hg_model *m)
 			on_target(m, rec);
 			break;
 		case HG_KIND_STACK:
-			err = hg_wait_stacks_define(m, rec);
-			if (!err)
-				err = hg_kernel_stack(m, rec);
+			err = hg_stack_define(m, rec);
 			break;
 		case HG_KIND_SPIN:
 			err = hg_spins_define(m, rec);

@@ -83,11 +83,18 @@ struct hg_locks {
 	struct hg_lock *sorted;
 };
 
-/* Waits whose stack is known; frames: string by id of STACK. */
+/* A STACK. */
+struct hg_stack_def {
+	uint32_t frames; /* string; 0: not defined */
+	char *caller;	 /* innermost function that is none of a lock's */
+	bool sleeps;	 /* of such a lock the waiters sleep in the end: a mutex, an rwsem */
+};
+
+/* Stacks, and the waits that have one. */
 struct hg_wait_stack_entry;
 struct hg_wait_stacks {
-	uint32_t *frames;
-	size_t frames_size;
+	struct hg_stack_def *defs; /* [id] */
+	size_t defs_count;
 	struct hg_wait_stack *waits;
 	size_t waits_count, waits_size;
 	struct hg_wait_stack_entry *by_key;
@@ -120,11 +127,6 @@ struct hg_kernel_entry {
 	UT_hash_handle hh;
 };
 
-struct hg_kernel_stack {
-	char *caller; /* innermost function that is none of the lock's */
-	bool sleeps;  /* its waiters sleep in the end: a mutex, an rwsem */
-};
-
 /* A thread of the target was found asleep in a function of the kernel. */
 struct hg_kernel_look {
 	uint64_t time_ns, name; /* a string's id */
@@ -136,8 +138,6 @@ struct hg_kernel {
 	struct hg_kernel_entry *locks;
 	size_t locks_count;
 	struct hg_kernel_lock *sorted;
-	struct hg_kernel_stack *stacks; /* [id] */
-	size_t stacks_count;
 	struct hg_kernel_look *looks; /* by lane and time; in the end by tick */
 	size_t looks_count, looks_size;
 	struct hg_kernel_times *times;		 /* [subwindows] */
@@ -322,7 +322,9 @@ int hg_locks_finish(struct hg_model *m);
 void hg_locks_free(struct hg_model *m);
 
 /* model_stacks.c: a STACK; a wait whose stack was taken. 0 or -errno. */
-int hg_wait_stacks_define(struct hg_model *m, const struct hg_record *rec);
+int hg_stack_define(struct hg_model *m, const struct hg_record *rec);
+/* NULL: not defined. */
+const struct hg_stack_def *hg_stack_find(const struct hg_model *m, uint64_t id);
 int hg_wait_stacks_add(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64_t stack,
 		       uint64_t from_ns, uint64_t to_ns);
 void hg_wait_stacks_reset(struct hg_model *m);
@@ -336,14 +338,15 @@ void hg_spins_sample(struct hg_model *m, const struct hg_record *rec);
 void hg_spins_free(struct hg_model *m);
 
 /* model_kernel.c */
-int hg_kernel_stack(struct hg_model *m, const struct hg_record *rec);
+/* Of a new stack: caller and sleeps. 0 or -ENOMEM. */
+int hg_kernel_stack(const char *frames, struct hg_stack_def *s);
 /* The sampler found lane asleep in a function, a string's id. */
 int hg_kernel_look(struct hg_model *m, uint32_t lane, uint32_t tick, uint64_t time_ns,
 		   uint64_t name);
-int hg_kernel_reset(struct hg_model *m); /* keeps stacks and looks */
+int hg_kernel_reset(struct hg_model *m); /* keeps looks */
 void hg_kernel_sample(struct hg_model *m, const struct hg_record *rec);
-/* waker: lane that ended its last sleep, 0. True if the wait is one of a thread of the target itself. */
-bool hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint32_t waker);
+/* waker: lane that ended its last sleep, 0. Only waits of the target's threads themselves count. */
+void hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint32_t waker);
 int hg_kernel_finish(struct hg_model *m);
 void hg_kernel_free(struct hg_model *m);
 

@@ -10,8 +10,6 @@
 #include "analysis/model_replay.h"
 #include "base/hg_base.h"
 
-#define STACKS_MAX (1U << 16)
-
 /* Code of the locks themselves: what comes first outside of it asks for the lock. */
 static const char *const lock_code[] = {
 	"mutex_",	  "__mutex_", "ww_mutex_",    "rwsem_",	 "down_",
@@ -31,29 +29,9 @@ static bool begins_with_any(const char *name, const char *const *prefixes, size_
 	return false;
 }
 
-int hg_kernel_stack(struct hg_model *m, const struct hg_record *rec)
+int hg_kernel_stack(const char *frames, struct hg_stack_def *s)
 {
-	struct hg_kernel *k = &m->kernel;
-	uint64_t id = rec->f[HG_STACK_ID];
-	const char *at = hg_model_string(m, rec->f[HG_STACK_FRAMES]);
-	struct hg_kernel_stack *s;
-
-	if (!id || id >= STACKS_MAX)
-		return 0;
-	if (id >= k->stacks_count) {
-		size_t n = HG_MAX(id + 1, 2 * k->stacks_count);
-		struct hg_kernel_stack *stacks = realloc(k->stacks, n * sizeof(*stacks));
-
-		if (!stacks)
-			return -ENOMEM;
-		memset(stacks + k->stacks_count, 0, (n - k->stacks_count) * sizeof(*stacks));
-		k->stacks = stacks;
-		k->stacks_count = n;
-	}
-	s = &k->stacks[id];
-	if (s->caller)
-		return 0;
-	for (;;) {
+	for (const char *at = frames;;) {
 		size_t length = strcspn(at, ";");
 
 		if (!begins_with_any(at, lock_code, HG_ARRAY_SIZE(lock_code)) || !at[length]) {
@@ -169,34 +147,26 @@ int hg_kernel_reset(struct hg_model *m)
 	return k->times ? 0 : -ENOMEM;
 }
 
-static bool lane_is_target(const struct hg_model *m, uint64_t lane)
+static bool is_target(const struct hg_model *m, uint64_t lane)
 {
-	uint32_t role, flags;
-
-	if (lane < HG_LANE_FIRST || lane >= m->lanes_count)
-		return false;
-	role = m->lanes[lane].role;
-	flags = m->lanes[lane].flags;
-	return role & HG_ROLEF_TARGET || (m->session.level_all && role & HG_ROLEF_ALL &&
-					  !(role & HG_ROLEF_CLIENT) && !(flags & HG_TASKF_KTHREAD));
+	return lane >= HG_LANE_FIRST && lane < m->lanes_count &&
+	       hg_lane_is_target(&m->lanes[lane], m->session.level_all);
 }
 
 void hg_kernel_sample(struct hg_model *m, const struct hg_record *rec)
 {
 	uint64_t where = rec->f[HG_CPU_SAMPLE_WHERE], stack = rec->f[HG_CPU_SAMPLE_STACK];
-	const struct hg_kernel_stack *s =
-		stack < m->kernel.stacks_count ? &m->kernel.stacks[stack] : NULL;
+	const struct hg_stack_def *s = hg_stack_find(m, stack);
 	struct hg_kernel_times *t;
 
 	if (rec->time_ns < m->from_ns || rec->time_ns >= m->to_ns ||
-	    !lane_is_target(m, rec->f[HG_CPU_SAMPLE_LANE]))
+	    !is_target(m, rec->f[HG_CPU_SAMPLE_LANE]))
 		return;
 	t = &m->kernel.times[hg_account_sub(m, rec->time_ns)];
 	t->samples++;
 	if (where == HG_SAMPLE_USER || where == HG_SAMPLE_USER_SPINS) {
 		t->user++;
-	} else if (where == HG_SAMPLE_SPINS && s && s->caller &&
-		   rec->f[HG_CPU_SAMPLE_CTX] == HG_CTX_TASK) {
+	} else if (where == HG_SAMPLE_SPINS && s && rec->f[HG_CPU_SAMPLE_CTX] == HG_CTX_TASK) {
 		if (s->sleeps)
 			t->spins_sleeping++;
 		else
@@ -234,7 +204,7 @@ static uint64_t class_end_ns(unsigned int i)
 	return (uint64_t)(5 + i % 4) << (i / 4);
 }
 
-bool hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint32_t waker)
+void hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint32_t waker)
 {
 	uint64_t lane = rec->f[HG_CONTENTION_LANE], dur_ns = rec->f[HG_CONTENTION_DUR];
 	uint64_t count = rec->f[HG_CONTENTION_COUNT];
@@ -242,13 +212,13 @@ bool hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint3
 	struct hg_kernel *k = &m->kernel;
 	struct hg_kernel_entry *e;
 
-	if (rec->f[HG_CONTENTION_CTX] != HG_CTX_TASK || !lane_is_target(m, lane) || !count)
-		return false;
+	if (rec->f[HG_CONTENTION_CTX] != HG_CTX_TASK || !is_target(m, lane) || !count)
+		return;
 	dur_ns = hg_account_part(HG_MIN(dur_ns, rec->time_ns - from_ns), from_ns, rec->time_ns,
 				 m->from_ns, m->to_ns);
 	e = dur_ns ? entry_get(k, rec->f[HG_CONTENTION_LOCK]) : NULL;
 	if (!e)
-		return true;
+		return;
 	e->l.flags |= (uint32_t)rec->f[HG_CONTENTION_FLAGS];
 	e->l.waits += count;
 	e->l.wait_ns += dur_ns;
@@ -259,7 +229,6 @@ bool hg_kernel_contention(struct hg_model *m, const struct hg_record *rec, uint3
 	     i < k->looks_count && k->looks[i].lane == lane && k->looks[i].time_ns < rec->time_ns;
 	     i++)
 		vote(&e->names, k->looks[i].name, 1);
-	return true;
 }
 
 /* --- results --- */
@@ -306,7 +275,8 @@ int hg_kernel_finish(struct hg_model *m)
 		uint64_t stack = voted(&k->spins_callers[i]);
 
 		if (stack)
-			*(i ? &k->spins_in : &k->spins_sleeping_in) = k->stacks[stack].caller;
+			*(i ? &k->spins_in : &k->spins_sleeping_in) =
+				hg_stack_find(m, stack)->caller;
 	}
 	if (k->looks_count)
 		qsort(k->looks, k->looks_count, sizeof(*k->looks), by_tick);
@@ -359,9 +329,6 @@ void hg_kernel_free(struct hg_model *m)
 		HASH_DEL(k->locks, e);
 		free(e);
 	}
-	for (size_t i = 0; i < k->stacks_count; i++)
-		free(k->stacks[i].caller);
-	free(k->stacks);
 	free(k->looks);
 	free(k->times);
 	free(k->sorted);

@@ -127,3 +127,16 @@ const char *hg_model_string(const struct hg_model *m, uint64_t id)
 
 	return s ? s : "";
 }
+
+bool hg_lane_is_target(const struct hg_lane *l, bool level_all)
+{
+	if (l->role & HG_ROLEF_TARGET)
+		return true;
+	return level_all && (l->role & HG_ROLEF_ALL) && !(l->role & HG_ROLEF_CLIENT) &&
+	       !(l->flags & HG_TASKF_KTHREAD);
+}
+
+bool hg_lane_is_client(const struct hg_lane *l)
+{
+	return l->role & HG_ROLEF_CLIENT;
+}

@@ -298,7 +298,7 @@ bool hg_model_syscalls_seen(const struct hg_model *m, const int *sysnrs, size_t 
 	return true;
 }
 
-static void on_wait_sample(struct samples *s, const struct hg_record *rec)
+static int on_wait_sample(struct samples *s, const struct hg_record *rec)
 {
 	struct hg_model *m = s->m;
 	uint64_t id = rec->f[HG_WAIT_SAMPLE_LANE];
@@ -306,12 +306,12 @@ static void on_wait_sample(struct samples *s, const struct hg_record *rec)
 
 	if (id < HG_LANE_FIRST || id >= m->lanes_count || rec->time_ns < m->from_ns ||
 	    rec->time_ns >= m->to_ns)
-		return;
+		return 0;
 	look_add(m, s->tick, nr);
-	hg_kernel_look(m, (uint32_t)id, s->tick, rec->time_ns, rec->f[HG_WAIT_SAMPLE_WCHAN]);
 	if (hg_wait_is_lock(nr, rec->f[HG_WAIT_SAMPLE_ARG1], rec->f[HG_WAIT_SAMPLE_ARG2]))
 		hg_locks_sample(m, hg_locks_get(m, m->lanes[id].tgid, rec->f[HG_WAIT_SAMPLE_ARG0]),
 				s->tick);
+	return hg_kernel_look(m, (uint32_t)id, s->tick, rec->time_ns, rec->f[HG_WAIT_SAMPLE_WCHAN]);
 }
 
 static void probe_cost_end(struct hg_probe_info *p, const struct hg_record *rec)
@@ -412,8 +412,7 @@ static int on_sample(struct samples *s, const struct hg_record *rec)
 		return on_task_sample(m, rec);
 	case HG_KIND_WAIT_SAMPLE:
 		count_tick(s, rec);
-		on_wait_sample(s, rec);
-		return 0;
+		return on_wait_sample(s, rec);
 	case HG_KIND_SPIN_LOOK:
 		hg_spins_look(s->m, rec);
 		return 0;

@@ -19,25 +19,32 @@ struct hg_wait_stack_entry {
 	UT_hash_handle hh;
 };
 
-int hg_wait_stacks_define(struct hg_model *m, const struct hg_record *rec)
+int hg_stack_define(struct hg_model *m, const struct hg_record *rec)
 {
 	struct hg_wait_stacks *s = &m->stacks;
-	uint64_t id = rec->f[HG_STACK_ID];
+	uint64_t id = rec->f[HG_STACK_ID], frames = rec->f[HG_STACK_FRAMES];
 
-	if (!id || id > STACKS_MAX)
+	if (!id || id > STACKS_MAX || !frames)
 		return 0;
-	if (id >= s->frames_size) {
-		size_t size = HG_MAX(2 * s->frames_size, HG_MAX((size_t)id + 1, 64));
-		uint32_t *more = realloc(s->frames, size * sizeof(*more));
+	if (id >= s->defs_count) {
+		size_t n = HG_MAX(2 * s->defs_count, HG_MAX((size_t)id + 1, 64));
+		struct hg_stack_def *more = realloc(s->defs, n * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		memset(more + s->frames_size, 0, (size - s->frames_size) * sizeof(*more));
-		s->frames = more;
-		s->frames_size = size;
+		memset(more + s->defs_count, 0, (n - s->defs_count) * sizeof(*more));
+		s->defs = more;
+		s->defs_count = n;
 	}
-	s->frames[id] = (uint32_t)rec->f[HG_STACK_FRAMES];
-	return 0;
+	if (s->defs[id].frames)
+		return 0;
+	s->defs[id].frames = (uint32_t)frames;
+	return hg_kernel_stack(hg_model_string(m, frames), &s->defs[id]);
+}
+
+const struct hg_stack_def *hg_stack_find(const struct hg_model *m, uint64_t id)
+{
+	return id < m->stacks.defs_count && m->stacks.defs[id].frames ? &m->stacks.defs[id] : NULL;
 }
 
 static void by_key_clear(struct hg_wait_stacks *s)
@@ -60,7 +67,9 @@ void hg_wait_stacks_free(struct hg_model *m)
 {
 	by_key_clear(&m->stacks);
 	free(m->stacks.waits);
-	free(m->stacks.frames);
+	for (size_t i = 0; i < m->stacks.defs_count; i++)
+		free(m->stacks.defs[i].caller);
+	free(m->stacks.defs);
 }
 
 static struct hg_wait_stack *wait_stack_get(struct hg_model *m, const struct hg_wait_stack_key *key)
@@ -96,16 +105,15 @@ static struct hg_wait_stack *wait_stack_get(struct hg_model *m, const struct hg_
 int hg_wait_stacks_add(struct hg_model *m, uint32_t lane, enum hg_leaf leaf, uint64_t stack,
 		       uint64_t from_ns, uint64_t to_ns)
 {
-	const struct hg_wait_stacks *s = &m->stacks;
+	const struct hg_stack_def *def = hg_stack_find(m, stack);
 	struct hg_wait_stack_key key = {.lane = lane, .leaf = (uint32_t)leaf};
 	struct hg_wait_stack *w;
 
 	from_ns = HG_MAX(from_ns, m->from_ns);
 	to_ns = HG_MIN(to_ns, m->to_ns);
-	if (from_ns >= to_ns || stack >= s->frames_size || !s->frames[stack] ||
-	    !hg_leaf_is_blocked(leaf))
+	if (from_ns >= to_ns || !def || !hg_leaf_is_blocked(leaf))
 		return 0;
-	key.frames = s->frames[stack];
+	key.frames = def->frames;
 	w = wait_stack_get(m, &key);
 	if (!w)
 		return -ENOMEM;

@@ -448,16 +448,3 @@ const struct hg_blame_row *hg_shares_largest(const struct hg_shares *s, enum hg_
 	}
 	return NULL;
 }
-
-bool hg_lane_is_target(const struct hg_lane *l, bool level_all)
-{
-	if (l->role & HG_ROLEF_TARGET)
-		return true;
-	return level_all && (l->role & HG_ROLEF_ALL) && !(l->role & HG_ROLEF_CLIENT) &&
-	       !(l->flags & HG_TASKF_KTHREAD);
-}
-
-bool hg_lane_is_client(const struct hg_lane *l)
-{
-	return l->role & HG_ROLEF_CLIENT;
-}

@@ -25,7 +25,6 @@ struct hg_task_info {
 	const char *comm;
 };
 
-/* Told during drain and seed, in the session's thread. Any may be NULL. */
 /* A loop in user space in which a word is waited for: see collector/spin_loop.h. */
 struct hg_spin_seen {
 	uint32_t id; /* of its SPIN */
@@ -34,6 +33,7 @@ struct hg_spin_seen {
 	struct hg_spin_loop loop;
 };
 
+/* Told during drain and seed, in the session's thread. Any may be NULL. */
 struct hg_probes_observer {
 	void (*task_new)(void *arg, const struct hg_task_info *task); /* first sight */
 	/* it is, or becomes, a member: role != 0 */
