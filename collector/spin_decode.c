@@ -162,6 +162,18 @@ static void operand_rm(struct decoder *d, bool reads, bool writes)
 	}
 }
 
+/* From rm into the register of ModRM, which changes if writes. */
+static void operand_reg(struct decoder *d, bool writes)
+{
+	struct hg_x86_insn *i = d->i;
+
+	byte_register(d, d->rm, i->size);
+	i->dst = d->reg;
+	i->src = d->rm;
+	i->loads = i->mem;
+	i->written = writes ? bit(d->reg) : 0;
+}
+
 static void alu(struct decoder *d, uint8_t op)
 {
 	struct hg_x86_insn *i = d->i;
@@ -184,11 +196,7 @@ static void alu(struct decoder *d, uint8_t op)
 		i->src = d->reg;
 		return;
 	}
-	byte_register(d, d->rm, i->size);
-	i->dst = d->reg;
-	i->src = d->rm;
-	i->loads = i->mem;
-	i->written = compare ? 0 : bit(d->reg);
+	operand_reg(d, !compare);
 }
 
 static void alu_imm(struct decoder *d, uint8_t op)
@@ -231,11 +239,7 @@ static void mov(struct decoder *d, uint8_t op)
 		i->src = d->reg;
 		return;
 	}
-	byte_register(d, d->rm, i->size);
-	i->dst = d->reg;
-	i->src = d->rm;
-	i->loads = i->mem;
-	i->written = bit(d->reg);
+	operand_reg(d, true);
 }
 
 /* A source that is narrower than the register. */
@@ -248,11 +252,7 @@ static void mov_extended(struct decoder *d, unsigned int size, bool sign)
 	i->op = HG_X86_MOV;
 	i->size = (uint8_t)size;
 	modrm(d);
-	byte_register(d, d->rm, i->size);
-	i->dst = d->reg;
-	i->src = d->rm;
-	i->loads = i->mem;
-	i->written = bit(d->reg);
+	operand_reg(d, true);
 }
 
 static void group3(struct decoder *d, uint8_t op)
@@ -335,10 +335,7 @@ static void two_bytes(struct decoder *d)
 		size_set(d, false);
 		modrm(d);
 		i->op = HG_X86_UNARY;
-		i->dst = d->reg;
-		i->src = d->rm;
-		i->loads = i->mem;
-		i->written = bit(d->reg);
+		operand_reg(d, true);
 		return;
 	}
 	switch (op) {

@@ -161,6 +161,19 @@ static inline void child_go(struct child *child)
 	close(child->go);
 }
 
+/* Of the child as the target, from before it is let go until it ends. */
+static inline void recording_of_child(struct recording *r, const struct hg_probes_opts *opts,
+				      struct child *child)
+{
+	recording_begin(r, opts);
+	assert_int_equal(hg_probes_root_add(r->p, child->pid, HG_ROLEF_TARGET, 0), 0);
+	recording_attach(r);
+	child_go(child);
+	while (!waitpid(child->pid, NULL, WNOHANG))
+		recording_run(r, 20);
+	recording_end(r);
+}
+
 static inline void child_kill(struct child *child)
 {
 	kill(child->pid, SIGKILL);

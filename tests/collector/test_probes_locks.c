@@ -134,13 +134,7 @@ static void record_child(struct recording *r, struct child *child)
 {
 	struct hg_probes_opts opts = {0};
 
-	recording_begin(r, &opts);
-	assert_int_equal(hg_probes_root_add(r->p, child->pid, HG_ROLEF_TARGET, 0), 0);
-	recording_attach(r);
-	child_go(child);
-	while (!waitpid(child->pid, NULL, WNOHANG))
-		recording_run(r, 20);
-	recording_end(r);
+	recording_of_child(r, &opts, child);
 	assert_int_equal(hg_probes_lost(r->p), 0);
 }
 

@@ -45,13 +45,7 @@ static void test_reused_tid_is_another_lane(void **state)
 	struct recording r;
 
 	(void)state;
-	recording_begin(&r, &opts);
-	assert_int_equal(hg_probes_root_add(r.p, child.pid, HG_ROLEF_TARGET, 0), 0);
-	recording_attach(&r);
-	child_go(&child);
-	while (!waitpid(child.pid, NULL, WNOHANG))
-		recording_run(&r, 20);
-	recording_end(&r);
+	recording_of_child(&r, &opts, &child);
 	/* The tid that comes most often is the one asked for. */
 	for (size_t i = 0; i < r.n && !tid; i++) {
 		if (r.recs[i].kind == HG_KIND_TASK &&

@@ -52,13 +52,7 @@ static struct contexts contexts_of(void (*fn)(void *))
 	struct recording r;
 	struct contexts c;
 
-	recording_begin(&r, &opts);
-	assert_int_equal(hg_probes_root_add(r.p, child.pid, HG_ROLEF_TARGET, 0), 0);
-	recording_attach(&r);
-	child_go(&child);
-	while (!waitpid(child.pid, NULL, WNOHANG))
-		recording_run(&r, 20);
-	recording_end(&r);
+	recording_of_child(&r, &opts, &child);
 	c = contexts_count(&r, child.pid);
 	recording_free(&r);
 	return c;
@@ -144,17 +138,11 @@ static void test_stacks_of_waits(void **state)
 	struct recording r;
 
 	(void)state;
-	recording_begin(&r, &opts);
+	recording_of_child(&r, &opts, &child);
 	if (r.p->status[HG_P_WAIT_STACK].why) {
 		print_message("skip: %s\n", r.p->status[HG_P_WAIT_STACK].why);
 		skip();
 	}
-	assert_int_equal(hg_probes_root_add(r.p, child.pid, HG_ROLEF_TARGET, 0), 0);
-	recording_attach(&r);
-	child_go(&child);
-	while (!waitpid(child.pid, NULL, WNOHANG))
-		recording_run(&r, 20);
-	recording_end(&r);
 	lane = recording_lane(&r, child.pid);
 	for (size_t i = 0; i < r.n; i++) {
 		const struct hg_record *rec = &r.recs[i];
@@ -267,13 +255,7 @@ static void test_holder_of_a_mutex(void **state)
 	(void)state;
 	holder = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	child = child_start(hold_and_wait, NULL);
-	recording_begin(&r, &opts);
-	assert_int_equal(hg_probes_root_add(r.p, child.pid, HG_ROLEF_TARGET, 0), 0);
-	recording_attach(&r);
-	child_go(&child);
-	while (!waitpid(child.pid, NULL, WNOHANG))
-		recording_run(&r, 20);
-	recording_end(&r);
+	recording_of_child(&r, &opts, &child);
 	lane = recording_lane(&r, child.pid);
 	for (size_t i = 0; i < r.n; i++) {
 		const struct hg_record *rec = &r.recs[i];
