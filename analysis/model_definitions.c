@@ -56,6 +56,8 @@ static int on_role(struct hg_model *m, const struct hg_record *rec)
 		return 0;
 	}
 	l->role |= role;
+	/* Before the replay, which counts for the target alone. */
+	m->session.level_all |= !!(role & HG_ROLEF_ALL);
 	if (role)
 		l->target = (uint32_t)rec->f[HG_ROLE_TARGET];
 	return 0;

@@ -60,8 +60,6 @@ static void session_finish(struct hg_model *m)
 	if (hg_series_delta(&m->own, m->from_ns, m->to_ns, &own_ns, NULL, NULL))
 		m->session.own_cpu_ns = own_ns;
 	m->session.bpf_cpus = hg_model_bpf_cpus(m);
-	for (size_t i = HG_LANE_FIRST; i < m->lanes_count && !m->session.level_all; i++)
-		m->session.level_all = m->lanes[i].role & HG_ROLEF_ALL;
 }
 
 static int load(struct hg_model *m, const struct hg_model_opts *opts)

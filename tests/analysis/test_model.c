@@ -185,6 +185,27 @@ static void test_kernel_samples(void **state)
 	tb_free(&tb);
 }
 
+/* With -a alone everybody is the target. */
+static void test_kernel_samples_of_all(void **state)
+{
+	struct hg_model_opts one = {.subwindows = 1};
+	const struct hg_kernel_times *t;
+	struct trace_builder tb;
+
+	tb_open(&tb);
+	tb_task(&tb, 500, A, 100, 100, "server");
+	tb_role(&tb, 500, A, HG_ROLEF_ALL, 0);
+	tb_seed(&tb, 600, A, HG_SEED_BLOCKED, 0, 232, 5);
+	tb_mark(&tb, 1000, HG_MARK_BEGIN, 0);
+	tb_stack(&tb, 1000, 1, "native_queued_spin_lock_slowpath;_raw_spin_lock;posix_lock_inode");
+	tb_cpu_sample(&tb, 0, 2000, A, HG_SAMPLE_SPINS, 5 * TB_MS, 1);
+	tb_mark(&tb, 8000, HG_MARK_END, HG_END_SECS);
+	t = hg_model_kernel_times(tb_load(&tb, &one));
+	assert_int_equal(t[0].samples, 1);
+	assert_int_equal(t[0].spins, 1);
+	tb_free(&tb);
+}
+
 static void test_sweep_knows_the_end(void **state)
 {
 	struct trace_builder tb;
@@ -713,6 +734,7 @@ int main(void)
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_kernel_lock),
 		cmocka_unit_test(test_kernel_samples),
+		cmocka_unit_test(test_kernel_samples_of_all),
 		cmocka_unit_test(test_sweep_knows_the_end),
 		cmocka_unit_test(test_unseen_culprit),
 		cmocka_unit_test(test_locks),
